@@ -1,0 +1,175 @@
+"""Tools from OpenAPI against real servers, real descriptions, and the types of two SDKs."""
+import contextlib
+import copy
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import warnings
+
+import jsonschema
+import pytest
+from google.genai import types as genai_types
+from openai.types.chat import ChatCompletionFunctionToolParam
+from pydantic import TypeAdapter
+
+from toolreg import HttpError, ToolDefinitionError, ToolRegistry, ToolRegWarning, openapi_tools
+
+
+@contextlib.contextmanager
+def running(script, path):
+    """Run a server of ../shared/real as a child process, and give its address once it answers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    child = subprocess.Popen([sys.executable, str(script), str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(150):
+            assert child.poll() is None, child.stdout.read().decode()
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1):
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}{path}"
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture(scope="module")
+def fastapi_url(shared):
+    with running(shared / "real" / "fastapi_app.py", "/openapi.json") as url:
+        yield url
+
+
+def call(registry, start, **arguments):
+    """Call the one tool whose name starts so, as a model would."""
+    name, = [name for name in registry.list_tools() if name.startswith(start)]
+    message = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {
+        "name": name, "arguments": json.dumps({**arguments, "toolcall_reason": "why"})}}]}
+    result, = registry.execute_tool_calls(message)
+    assert (result.tool_call_id, result.reason) == ("c1", "why")
+    return result
+
+
+def value(registry, start, **arguments):
+    result = call(registry, start, **arguments)
+    assert not result.is_error, result.content
+    return result.value
+
+
+def error(registry, start, **arguments):
+    result = call(registry, start, **arguments)
+    assert result.is_error, result.content
+    return result.content
+
+
+AUTH = {"HTTPBearer": "t0ken", "APIKeyHeader": "k1", "APIKeyQuery": "k2&x"}
+
+
+def test_every_operation_of_a_real_app_is_called_or_refused_by_name(fastapi_url):
+    registry = ToolRegistry(think_augment=True)
+    with pytest.warns(ToolRegWarning) as caught:
+        tools = registry.register_from_openapi(fastapi_url, auth=AUTH)
+    assert tools.refused == {"read_item_items__item_id__get": 'cookie parameter "session": is not supported',
+                             "upload_upload_post": "a body of multipart/form-data is not supported"}
+    assert all(name in str(caught[0].message) for name in tools.refused)
+    item = {"name": "n", "price": 2.5, "color": "blue", "tags": ["a"], "note": None}
+    assert value(registry, "create_item", **item, dry_run=True) == {"item": item, "dry_run": True}
+    assert value(registry, "create_item", name="n", price=1)["item"]["color"] == "red"
+    put = value(registry, "put_item", name="p%2f #1", name_body="n", price=1)
+    assert (put["path_name"], put["item"]["name"]) == ("p%2f #1", "n")
+    assert value(registry, "two_bodies", item=item, count=3) == {"item": item, "count": 3}
+    assert value(registry, "pet_", body={"kind": "dog", "breed": "b"}) == {"kind": "dog", "breed": "b"}
+    assert value(registry, "pet_", body={"kind": "cat"}) == {"kind": "cat", "lives": 9}
+    tree = {"value": 1, "children": [{"value": 2, "children": [{"value": 3, "children": []}]}]}
+    assert value(registry, "tree", **tree) == tree
+    assert value(registry, "ids", body=[1, 2, "3"]) == 6
+    assert value(registry, "form", a="ä&b= c", b="5") == {"a": "ä&b= c", "b": 5}
+    assert value(registry, "form", a="x") == {"a": "x", "b": 2}
+    assert value(registry, "secure") == {"scheme": "Bearer", "token": "t0ken"}
+    assert value(registry, "key_") == "k1" and value(registry, "qkey") == "k2&x"
+    assert value(registry, "files", path="a/b c.txt") == "a/b c.txt"
+    assert value(registry, "text") == "plain ☃"
+    assert value(registry, "delete", item_id=1) is None
+    assert "answered 500 Internal Server Error" in error(registry, "boom")
+
+
+def test_wrong_arguments_are_told_before_a_request_is_made_and_by_the_server_where_only_it_knows(fastapi_url):
+    registry = ToolRegistry(think_augment=True)
+    document = json.load(urllib.request.urlopen(fastapi_url))
+    read = document["paths"]["/items/{item_id}"]["get"]
+    read["parameters"] = [each for each in read["parameters"] if each["in"] != "cookie"]
+    with pytest.warns(ToolRegWarning):
+        registry.register_from_openapi(document)
+    got = value(registry, "read_item", item_id=7, q="ä &=?#", limit="5", tag=["a,b", "c"], **{"x-token": "t ☃"})
+    assert got == {"item_id": 7, "q": "ä &=?#", "limit": 5, "tag": ["a,b", "c"],
+                   "x_token": "t ☃".encode().decode("latin-1"),
+                   "session": None}
+    assert value(registry, "read_item", item_id=7) == {"item_id": 7, "q": None, "limit": 10, "tag": [], "x_token": None,
+                                                       "session": None}
+    content = error(registry, "read_item", item_id=0, limit=101, tga=[])
+    assert "- item_id: " in content and "- limit: " in content and "- tga: is not allowed here" in content
+    assert 'answered 404 Not Found: {"detail":"no such item"}' in error(registry, "read_item", item_id=404)
+    assert "- name: " in error(registry, "create_item", name="", price=1) and "- price: " in error(registry,
+                                                                                                   "create_item",
+                                                                                                   name="n", price=0)
+    assert "- kind: is not allowed here" in error(registry, "text", kind=1)
+    assert "breed" in error(registry, "pet_", body={"kind": "dog"})
+    assert "answered 401" in error(registry, "secure") or "answered 403" in error(registry, "secure")
+    assert "a value in the path is empty, . or .." in error(registry, "files", path="..")
+
+
+def test_a_real_swagger_2_document_is_refused_with_one_clear_line(shared):
+    with running(shared / "real" / "restx_app.py", "/swagger.json") as url:
+        with pytest.raises(ToolDefinitionError) as caught:
+            openapi_tools(url)
+    assert str(caught.value) == "openapi: must be 3.0, 3.1 or 3.2 (got Swagger 2.0, convert it to OpenAPI 3)"
+
+
+def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_for_others_too(shared, capsys):
+    documents = sorted((shared / "data" / "openapi").glob("*.json"))
+    assert len(documents) >= 16
+    lines, refused, count = [], [], 0
+    for path in documents:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ToolRegWarning)
+            try:
+                tools = openapi_tools(path, base_url="https://example.com/v1")
+            except ToolDefinitionError as fault:
+                refused.append(path.name)
+                lines.append(f"{path.name}: refused: {fault}")
+                continue
+        seconds = time.perf_counter() - start
+        lines.append(f"{path.name}: {len(tools)} tools, {len(tools.refused)} refused, {seconds:.3f} s")
+        names = [tool.name for tool in tools]
+        assert len(set(names)) == len(names) and all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names)
+        assert all(reason for reason in tools.refused.values())
+        for tool in tools:
+            count += 1
+            jsonschema.Draft202012Validator.check_schema(tool.parameters)
+            schema, = ToolRegistry([tool], think_augment=True).get_schemas()
+            TypeAdapter(ChatCompletionFunctionToolParam).validate_python(schema)
+            gemini, = ToolRegistry([tool]).get_schemas(api_format="gemini")
+            genai_types.FunctionDeclaration.model_validate(gemini)
+    with capsys.disabled():
+        print("\n" + "\n".join(lines))
+    assert refused == ["learn_v2.0_json_petstore.json", "learn_v2.0_json_uber.json", "learn_v3.1_webhook-example.json",
+                       "live_restx.json"]
+    assert count > 200
+
+
+def test_what_fastmcp_refuses_is_taken(shared):
+    document = {"openapi": "3.2.0", "info": {"title": "no version"}, "paths": {"/a": {"query": {"operationId": "ask"}}},
+                "servers": [{"url": "https://example.com"}]}
+    assert [tool.name for tool in openapi_tools(copy.deepcopy(document))] == ["ask"]
+    from fastmcp import FastMCP
+    with pytest.raises(Exception, match="(?i)version|validation"):
+        FastMCP.from_openapi(document, client=None)
+
+
+def test_a_description_that_cannot_be_had_is_an_error():
+    with pytest.raises(HttpError):
+        openapi_tools("http://127.0.0.1:1/openapi.json")

@@ -1,0 +1,119 @@
+"""Show that the tests notice: each row breaks one line of the core, and the tests must fail.
+
+    python .ci/mutants.py [NUMBER ...]      # all, or those of some sections
+
+A row is (section, old text, new text); the old text stands exactly once in the section. Each is applied to a copy; the
+tests of the section run first, and all others only where those pass. A mutant that they all let live is a failure.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SECONDS = 240               # for one run of the tests; one that takes longer counts as noticed
+
+MUTANTS = [
+    # 1. words
+    (1, "strict=False, parse_float=_finite", "strict=True, parse_float=_finite"),
+    (1, "ensure_ascii=False, allow_nan=False", "ensure_ascii=False, allow_nan=True"),
+    (1, "        if depth > MAX_DEPTH:", "        if depth > MAX_DEPTH + 1:"),
+    (1, "text[:SHOWN_CHARACTERS] + \"…\"", "text[:SHOWN_CHARACTERS]"),
+    # 5. reasons
+    (5, "if name != TOOLCALL_REASON}", "if name != TOOLCALL_REASON or len(arguments) > 2}"),
+    (5, "    if not declared:", "    if declared:"),
+    (5, "return {**parameters, \"properties\": {**parameters.get(\"properties\", {}), TOOLCALL_REASON: reason}}",
+     "return {**parameters, \"properties\": {TOOLCALL_REASON: reason, **parameters.get(\"properties\", {})}}"),
+    # 7. messages
+    (7, "    for _ in range(3):", "    for _ in range(1):"),
+    # 9. tools
+    (9, "{1,64}\\Z", "{1,64}$"),
+    (9, "& 0xFFFFFF", "& 0xFFFF"),
+    (9, "0 < timeout < math.inf", "0 <= timeout < math.inf"),
+    (9, "nearest = validator.nearest(arguments) if coerce else arguments", "nearest = validator.nearest(arguments)"),
+    (9, "return [item async for item in value]", "return (item async for item in value)"),
+    # 10. registry
+    (10, "if tool.name in added or (tool.name in self._tools and not replace):",
+     "if tool.name in added or tool.name in self._tools:"),
+    (10, "            self._disabled.pop(prefix + name, None)\n", "            pass\n"),
+    (10, "        if name in self._disabled:\n", "        if name in self._disabled and self._disabled[name]:\n"),
+    (10, "answers = _DENIED", "answers = _FAILED"),
+    (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
+]
+
+
+def sections_of(text, heading):
+    """Give {number: (start, end)} of the sections in a text."""
+    found = list(re.finditer(heading, text, re.MULTILINE))
+    ends = [each.start() for each in found[1:]] + [len(text)]
+    return {int(each[1]): (each.start(), end) for each, end in zip(found, ends)}
+
+
+def mutated(source, section, old, new):
+    start, end = sections_of(source, r"^# -{20,}\n# (\d+)\. .*\n# {4,5}uses .*\n# -{20,}\n")[section]
+    count = source.count(old, start, end)
+    assert count == 1, f"section {section}: {old!r} stands there {count} times, not once"
+    at = source.index(old, start, end)
+    return source[:at] + new + source[at + len(old):]
+
+
+def tests_of(section):
+    """Give the names of the tests in the section of the same number."""
+    text = (ROOT / "test_toolreg.py").read_text("utf-8")
+    start, end = sections_of(text, r"^# -{20,}\n# (\d+)\. .*\n# -{20,}\n")[section]
+    names = re.findall(r"^(?:async )?def (test_\w+)", text[start:end], re.MULTILINE)
+    return [f"test_toolreg.py::{name}" for name in names]
+
+
+def first_failure(source, *tests):
+    """Run tests against a changed copy; give the name of the first that fails, or None where all pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("test_toolreg.py", "README.md", "pyproject.toml"):
+            shutil.copy(ROOT / name, folder)
+        pathlib.Path(folder, "toolreg.py").write_text(source, "utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+        environment = {**os.environ, "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}       # CI: hypothesis is repeatable
+        environment.pop("PYTHONPATH", None)
+        try:
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"no end within {SECONDS} s"
+    if done.returncode == 0:
+        return None
+    failed = re.search(r"^FAILED \S+?::(\S+)", done.stdout, re.MULTILINE)
+    assert done.returncode == 1 and failed, f"the tests did not run:\n{done.stdout}\n{done.stderr}"
+    return failed[1]
+
+
+def judge(row):
+    source = mutated((ROOT / "toolreg.py").read_text("utf-8"), *row)
+    compile(source, "toolreg.py", "exec")
+    return first_failure(source, *tests_of(row[0])) or first_failure(source)
+
+
+def main(sections):
+    started = time.monotonic()
+    rows = [row for row in MUTANTS if not sections or row[0] in sections]
+    source = (ROOT / "toolreg.py").read_text("utf-8")
+    for row in rows:
+        mutated(source, *row)
+    assert sections or len(rows) >= 30, f"only {len(rows)} mutants"
+    failure = first_failure(source)
+    assert failure is None, f"the tests fail without any mutant: {failure}"
+    survivors = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for row, noticed in zip(rows, pool.map(judge, rows)):
+            survivors += noticed is None
+            verdict = f"noticed by {noticed}" if noticed else "SURVIVED"
+            print(f"{row[0]:3}  {row[1].strip()[:60]!r:64} {verdict}", flush=True)
+    print(f"{len(rows)} mutants, {survivors} survived, {time.monotonic() - started:.0f} s")
+    return int(survivors > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main({int(number) for number in sys.argv[1:]}))

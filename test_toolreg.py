@@ -1,0 +1,4518 @@
+"""Tests of toolreg.py: the numbers and headings are the module's, so section n here is about section n there."""
+
+import ast
+import asyncio
+import contextlib
+import contextvars
+import dataclasses
+import datetime
+import decimal
+import doctest
+import enum
+import functools
+import gc
+import http.server
+import importlib.util
+import io
+import itertools
+import json
+import math
+import os
+import pathlib
+import py_compile
+import re
+import socket
+import subprocess
+import symtable
+import sys
+import textwrap
+import threading
+import time
+import tokenize
+import tracemalloc
+import types
+import typing
+import uuid
+import warnings
+import zipfile
+import zlib
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import toolreg
+from toolreg import *  # noqa: F403
+
+HERE = pathlib.Path(__file__).parent
+SOURCE = pathlib.Path(toolreg.__file__).read_text("utf-8")
+
+settings.register_profile("toolreg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("toolreg")
+
+
+# ---------------------------------------------------------------------------
+# 0. The file itself
+# ---------------------------------------------------------------------------
+CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
+HEADING = re.compile(r"^# -{20,}\n# (\d+)\. (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
+FORBIDDEN_AT_IMPORT = set(
+    "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
+    "ipaddress pathlib datetime difflib fractions base64".split())
+SMOKE = """
+def get_weather(city: str, days: int = 1) -> str:
+    "Get the weather forecast for a city."
+    return f"{city}: sunny for {days} day(s)"
+
+registry = toolreg.ToolRegistry(think_augment=True)
+registry.register(get_weather)
+arguments = '{"city": "Oslo", "days": "2", "toolcall_reason": "they asked"}'
+call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+wrong = {"id": "call_2", "type": "function", "function": {"name": "get_weather", "arguments": '{"days": 1}'}}
+answers = {"role": "assistant", "tool_calls": [call, wrong]}, {"role": "assistant", "content": "Sunny."}
+messages = toolreg.run_agent(toolreg.scripted_model(*answers), "How is Oslo?", registry)
+assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant"], messages
+assert messages[2]["content"] == "Oslo: sunny for 2 day(s)" and "city: is missing" in messages[3]["content"], messages
+assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"])[-1] == toolreg.TOOLCALL_REASON
+print("it works")
+"""
+
+
+class Section(NamedTuple):
+    number: int
+    title: str
+    uses: set[int]
+    text: str
+
+
+def sections_of(source):
+    headings = list(HEADING.finditer(source))
+    ends = [following.start() for following in headings[1:]] + [len(source)]
+    front = Section(0, "front matter", set(), source[:headings[0].start()])
+    return [front] + [Section(int(found[1]), found[2], {int(number) for number in re.findall(r"\d+", found[3])},
+                              source[found.start():end]) for found, end in zip(headings, ends)]
+
+
+SECTIONS = sections_of(SOURCE)
+CORE = SOURCE.partition(CUT_LINE)[0]
+TAIL = [section for section in SECTIONS if section.number >= 12]
+TREE = ast.parse(SOURCE)
+FUNCTIONS = [node for node in ast.walk(TREE) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def scopes_of(text):
+    """Give the symbol tables of a text, the module's first, with annotations taken out: they do not run."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(None)
+    scopes = [symtable.symtable(ast.unparse(tree), "section", "exec")]
+    for scope in scopes:
+        scopes.extend(scope.get_children())
+    return scopes
+
+
+def names_defined(text):
+    return {symbol.get_name() for symbol in scopes_of(text)[0].get_symbols()
+            if symbol.is_assigned() or symbol.is_namespace()}
+
+
+def names_used(text):
+    module, *inner = scopes_of(text)
+    return ({symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
+            | {symbol.get_name() for scope in inner for symbol in scope.get_symbols() if symbol.is_global()})
+
+
+def run_python(*arguments, cwd, status=0, **options):
+    """Run this Python in a folder and give what it printed; it must end with the status and print no error."""
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, encoding="utf-8", timeout=60,
+                          stdin=subprocess.DEVNULL, **options)
+    assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert status or not done.stderr, done.stderr
+    return done.stdout
+
+
+def load_copy(source, folder, monkeypatch):
+    """Import a changed copy of the file under a name of its own."""
+    name = f"toolreg_{zlib.crc32(source.encode()):x}"
+    (folder / f"{name}.py").write_text(source, "utf-8")
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def smoke_works(module):
+    namespace = {"toolreg": module, "__name__": "smoke"}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(SMOKE, namespace)
+    missing = [name for name in module.__all__ if not hasattr(module, name)]
+    return printed.getvalue() == "it works\n" and not missing
+
+
+def test_the_sections_are_numbered_from_top_to_bottom():
+    assert [section.number for section in SECTIONS] == list(range(20))
+    assert SOURCE.count(CUT_LINE) == 1
+    assert [section.number for section in sections_of(CORE)] == list(range(12))
+
+
+def test_uses_are_read_off_the_code_and_not_off_annotations_or_local_names():
+    text = ("def f(x: Above, y=default) -> Above:\n    local: Above = x\n    return [helper(z) for z in local]\n"
+            "class C(Base):\n    field: Above = other\n    def g(self): return lambda q: f(q, deep)\nf.table = row\n")
+    assert names_used(text) - {"print"} >= {"default", "helper", "Base", "other", "deep", "row", "f"}
+    assert not names_used(text) & {"Above", "local", "x", "y", "z", "q", "self", "field", "g"}
+    assert names_defined(text) == {"f", "C"}
+
+
+def test_no_name_is_defined_in_two_sections():
+    homes = {}
+    for section in SECTIONS:
+        for name in names_defined(section.text) - {"__all__"}:
+            homes.setdefault(name, []).append(section.number)
+    assert not {name: numbers for name, numbers in homes.items() if len(numbers) > 1}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"section{section.number}")
+def test_a_section_uses_only_what_its_heading_says_and_that_is_above(section):
+    home = {name: other.number for other in reversed(SECTIONS) for name in names_defined(other.text)}
+    used = {}
+    for name in names_used(section.text):
+        if home.get(name, 0) not in (0, section.number):
+            used.setdefault(home[name], set()).add(name)
+    assert all(number < section.number for number in used), f"used from further down: {used}"
+    assert set(used) == section.uses, f"the heading says {sorted(section.uses)}, but what is used is {used}"
+
+
+def test_the_map_in_the_docstring_names_the_sections():
+    first_word = dict(re.findall(r"(?:^|\s{2,})(\d{1,2})  (\w+)", toolreg.__doc__, re.MULTILINE))
+    assert first_word == {str(section.number): section.title.split()[0].rstrip(":") for section in SECTIONS[1:]}
+
+
+def test_the_tests_have_the_numbers_and_names_of_the_sections():
+    heading = re.compile(r"^# -{20,}\n# (\d+)\. (.+)\n# -{20,}\n", re.MULTILINE)
+    titles = {int(number): title for number, title in heading.findall(pathlib.Path(__file__).read_text("utf-8"))}
+    assert list(titles) == list(range(20))
+    assert {number: title.split()[0].rstrip(":") for number, title in titles.items() if number} == {
+        section.number: section.title.split()[0].rstrip(":") for section in SECTIONS[1:]}
+
+
+def test_no_test_is_shadowed_by_another_of_the_same_name():
+    names = [node.name for node in ast.parse(pathlib.Path(__file__).read_text("utf-8")).body
+             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    assert not {name for name in names if names.count(name) > 1}
+    assert not set(names) & set(toolreg.__all__)
+
+
+def test_the_core_works_with_the_tail_cut_off(tmp_path, monkeypatch):
+    core = load_copy(CORE, tmp_path, monkeypatch)
+    assert smoke_works(core)
+    assert not hasattr(core, "openapi_tools") and not hasattr(core.ToolRegistry, "register_from_openapi")
+
+
+@pytest.mark.parametrize("section", TAIL, ids=lambda section: f"section{section.number}")
+def test_a_tail_section_can_be_deleted_together_with_those_that_use_it(section, tmp_path, monkeypatch):
+    deleted = {section.number}
+    for other in TAIL:
+        if other.uses & deleted:
+            deleted.add(other.number)
+    rest = "".join(other.text for other in SECTIONS if other.number not in deleted)
+    module = load_copy(rest, tmp_path, monkeypatch)
+    assert smoke_works(module)
+    assert set(toolreg.__all__) - set(module.__all__) == {
+        name for other in TAIL if other.number in deleted for name in names_defined(other.text) & set(toolreg.__all__)}
+
+
+def test_each_tail_section_can_be_deleted_alone_unless_a_heading_names_it():
+    users = {section.number: [other.number for other in TAIL if section.number in other.uses] for section in TAIL}
+    assert {number: named for number, named in users.items() if named} == {15: [16, 17, 18]}
+
+
+def test_the_file_stays_small():
+    lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
+    assert len(CORE.splitlines()) <= 2_400
+    assert len(SOURCE.splitlines()) <= 3_400
+    assert lengths[-1][0] <= 60, lengths[-5:]
+    assert lengths[len(lengths) * 9 // 10][0] <= 30
+    assert sum(length for length, _ in lengths) / len(lengths) <= 12
+
+
+def test_at_most_four_classes_are_dataclasses():
+    decorated = [node.name for node in ast.walk(TREE) if isinstance(node, ast.ClassDef)
+                 and any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)]
+    assert set(decorated) <= {"Tool", "ToolMetadata", "ToolCall", "ToolResult"}
+
+
+def test_no_code_is_made_from_text():
+    names = {node.id for node in ast.walk(TREE) if isinstance(node, ast.Name)}
+    assert not names & {"eval", "exec", "compile", "__import__", "builtins"}
+
+
+def test_imports_stand_at_the_top_or_first_in_the_function_that_needs_them():
+    imports = (ast.Import, ast.ImportFrom)
+    allowed = [node for node in ast.parse(SECTIONS[0].text).body if isinstance(node, imports)]
+    for function in FUNCTIONS:
+        body = function.body[ast.get_docstring(function) is not None:]
+        while body and isinstance(body[0], (ast.Try, ast.If)):       # what not every Python has
+            body = body[0].body
+        allowed += itertools.takewhile(lambda node: isinstance(node, imports), body)
+    count = sum(isinstance(node, imports) for node in ast.walk(TREE))
+    assert len(allowed) == count
+    modules = {alias.name for node in allowed if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in allowed if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= {"annotationlib", "yaml"}
+
+
+def test_what_is_exported_is_public_documented_and_in_the_readme():
+    assert len(set(toolreg.__all__)) == len(toolreg.__all__)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    public = {node.name for node in TREE.body if isinstance(node, kinds) and not node.name.startswith("_")}
+    exported = {name for name in toolreg.__all__ if isinstance(getattr(toolreg, name), (type, types.FunctionType))}
+    assert exported == public
+    assert not [name for name in exported if not (getattr(toolreg, name).__doc__ or "").strip()]
+    readme = (HERE / "README.md").read_text("utf-8")
+    assert not [name for name in toolreg.__all__ if not re.search(rf"\b{name}\b", readme)]
+
+
+def test_import_register_schemas_and_a_single_call_load_nothing_heavy(tmp_path):
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    report = "print({name for name in sys.modules if name in FORBIDDEN or name.startswith('http.')} or 'none')\n"
+    script = (f"import sys; sys.path.insert(0, '.'); FORBIDDEN = {FORBIDDEN_AT_IMPORT!r}\n"
+              f"import toolreg, typing\n{report}"
+              "def f(city: str, days: typing.Optional[int] = None, unit: typing.Literal['c', 'f'] = 'c', *,\n"
+              "      tags: list[str] = []) -> dict[str, typing.Any]:\n"
+              "    'Get the weather.\\n\\n    Args:\\n        city: The city.\\n'\n"
+              "    return {'city': city}\n"
+              f"registry = toolreg.ToolRegistry(); registry.register(f)\n{report}"
+              f"for api_format in toolreg.API_FORMATS: registry.get_schemas(api_format=api_format)\n{report}"
+              "result = registry.invoke('f', {'city': 'Oslo', 'days': '3'})\n"
+              "call = {'id': '1', 'type': 'function', 'function': {'name': 'f', 'arguments': '{\"city\": \"Oslo\"}'}}\n"
+              f"assert not result.is_error and registry.respond([call]), result\n{report}")
+    assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path).split() == ["none"] * 4
+
+
+def test_it_works_isolated_without_site_packages(tmp_path):
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    script = f"import sys; sys.path.insert(0, '.'); import toolreg\n{SMOKE}"
+    assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
+
+
+def test_it_works_in_a_folder_where_nothing_can_be_written(tmp_path):
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "toolreg.py").chmod(0o444)
+    tmp_path.chmod(0o555)                  # root may write all the same, so the hook refuses it too
+    script = ("import errno, os, sys; sys.path.insert(0, '.')\n"
+              "def refuse(event, given):\n"
+              "    if event in ('os.mkdir', 'os.rename', 'os.remove') or (\n"
+              "            event == 'open' and given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)):\n"
+              "        raise OSError(errno.EROFS, f'nothing can be written here: {event} {given}')\n"
+              f"sys.addaudithook(refuse)\nimport toolreg\n{SMOKE}")
+    try:
+        assert run_python("-I", "-c", script, cwd=tmp_path) == "it works\n"
+        assert os.listdir(tmp_path) == ["toolreg.py"]
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_it_works_inside_a_zip(tmp_path):
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("toolreg.py", SOURCE)
+        archive.writestr("__main__.py", f"import toolreg\nassert 'app.zip' in toolreg.__file__\n{SMOKE}")
+    assert run_python("-I", "app.zip", cwd=tmp_path) == "it works\n"
+
+
+def test_it_works_vendored_under_two_other_names_at_once(tmp_path):
+    for package in ("app", "plugin"):
+        (tmp_path / package / "_vendor").mkdir(parents=True)
+        (tmp_path / package / "_vendor" / "toolreg.py").write_text(SOURCE, "utf-8")
+    script = ("import sys; sys.path.insert(0, '.')\n"
+              "from app._vendor import toolreg as one\nfrom plugin._vendor import toolreg as two\n"
+              f"assert one is not two and 'toolreg' not in sys.modules\nfor toolreg in (one, two):\n"
+              f"{textwrap.indent(SMOKE, '    ')}"
+              "    assert toolreg.is_valid([1], toolreg.schema_of(list[int]))\n"
+              "message, = two.build_assistant_messages(two.parse_tool_calls([call]))\n"
+              "assert one.parse_tool_calls(message)[0].id == 'call_1'\n"
+              "assert one.ToolRegistry().respond([two.ToolCall('7', 'f', {})])[0]['tool_call_id'] == '7'\n")
+    assert run_python("-I", "-B", "-c", script, cwd=tmp_path) == "it works\n" * 2
+
+
+def test_the_command_line_works_vendored(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "toolreg.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "tools.py").write_text("def double(x: int) -> int:\n    return 2 * x\n", "utf-8")
+    printed = run_python("-B", "-m", "app.toolreg", "call", "tools:double", '{"x": 21}', cwd=tmp_path)
+    assert printed.strip().endswith("42")
+
+
+def test_it_works_without_source_and_without_docstrings(tmp_path):
+    app = SMOKE.replace('"it works"', "registry.get_schemas()[0]['function']['description']")
+    for name, text in (("toolreg", SOURCE), ("app", f"import toolreg\nassert toolreg.__doc__ is None\n{app}")):
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+        py_compile.compile(str(tmp_path / f"{name}.py"), str(tmp_path / f"{name}.pyc"), doraise=True, optimize=2)
+        (tmp_path / f"{name}.py").unlink()
+    script = "import sys; sys.path.insert(0, '.'); import app"
+    assert run_python("-I", "-OO", "-c", script, cwd=tmp_path) == "get weather\n"
+
+
+def test_where_threads_cannot_be_started_a_batch_runs_in_order_and_timeouts_say_so(tmp_path):
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    script = """
+import _thread, sys; sys.path.insert(0, ".")
+def refuse(*_, **__): raise RuntimeError("can't start new thread")
+_thread.start_new_thread = _thread.start_joinable_thread = refuse
+import asyncio, warnings
+import toolreg
+ran = []
+def note(n: int) -> int:
+    ran.append(n)
+    return n
+async def note_async(n: int) -> int:
+    await asyncio.sleep(0)
+    return note(n)
+for func in (note, note_async):
+    for timeout in (None, 60):
+        registry = toolreg.ToolRegistry()
+        registry.register(func, metadata=toolreg.ToolMetadata(timeout=timeout))
+        calls = [toolreg.ToolCall(str(n), func.__name__, {"n": n}) for n in range(20)]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for run in (registry.execute_tool_calls, lambda calls: asyncio.run(registry.aexecute_tool_calls(calls))):
+                results = run(calls)
+                assert ran == list(range(20)) == [result.value for result in results], results
+                ran.clear()
+        print(func.__name__, timeout, *{str(each.message) for each in caught})
+"""
+    assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path).splitlines() == [
+        "note None", 'note 60 the timeout of "note" cannot be kept: there are no threads here',
+        "note_async None", "note_async 60"]
+
+
+def test_the_doctests_hold():
+    failures, examples = doctest.testmod(toolreg)
+    assert not failures and examples >= 5
+
+
+# A README block is a script: `x  # -> y` says what x gives (its repr; what it prints, where it prints; its error, where
+# it raises), `…` at the end of y says that there is more. A promise may also stand in the line below, and go on in
+# comments of the same kind that are indented more. All blocks run one after the other, as they are read.
+FENCE = re.compile(r"^```(\w+)? *([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROMISE = re.compile(r"# -> ?(.*)$")
+
+
+def readme_blocks():
+    text = (HERE / "README.md").read_text("utf-8")
+    return [(text[:found.start()].count("\n") + 2, f"{found[1]} {found[2]}".strip(), found[3])
+            for found in FENCE.finditer(text)]
+
+
+def outcome_of(statement, namespace):
+    """Run one statement and give what a `# ->` comment says of it."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if isinstance(statement, ast.Expr):
+                value = eval(compile(ast.Expression(statement.value), "README.md", "eval"), namespace)
+            else:
+                exec(compile(ast.Module([statement], []), "README.md", "exec"), namespace)
+                targets = getattr(statement, "targets", None)
+                value = namespace.get(targets[0].id) if targets and isinstance(targets[0], ast.Name) else None
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", error
+    return printed.getvalue().strip() or repr(value), None
+
+
+def is_kept(promise, outcome):
+    promise, outcome = " ".join(promise.split()), " ".join(outcome.split())
+    if promise.endswith(("…", "...")):
+        return outcome.startswith(promise.rstrip(".…").rstrip())
+    return outcome == promise
+
+
+def promises_in(text):
+    """Give {line of the end of the statement: what is promised of it}."""
+    promises, at = {}, None
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        alone = token.line.lstrip().startswith("#")
+        found = PROMISE.search(token.string)
+        if token.type == tokenize.COMMENT and found:
+            at = token.start[0] - alone
+            promises[at] = found[1]
+        elif token.type == tokenize.COMMENT and alone and at and token.string.startswith("#   "):
+            promises[at] += " " + token.string[1:].strip()
+        elif token.type not in (tokenize.NL, tokenize.NEWLINE):
+            at = None
+    return promises
+
+
+def run_block(text, namespace, line=1):
+    """Run a block, compare each promise with what came, and give how many promises there were."""
+    promises, count = promises_in(text), 0
+    for statement in ast.parse(text).body:
+        outcome, error = outcome_of(statement, namespace)
+        promise = promises.get(statement.end_lineno)
+        if promise is None and error:
+            raise error
+        assert promise is None or is_kept(promise, outcome), \
+            f"README.md:{line + statement.lineno - 1}: promised {promise!r}, but it is {outcome!r}"
+        count += promise is not None
+    assert count == len(promises), f"README.md:{line}: a `# ->` does not stand at the end of a statement"
+    return count
+
+
+@pytest.mark.parametrize("text, kept", [
+    ("1 + 1  # -> 2", True), ("1 + 1  # -> 3", False), ("x = 'a'  # -> 'a'", True), ("print('a')  # -> a", True),
+    ("print('a')  # -> b", False), ("1 / 0  # -> ZeroDivisionError: division by zero", True), ("1 / 0  # -> 3", False),
+    ("list(range(9))  # -> [0, 1, …", True), ("list(range(9))  # -> [1, …", False), ("(1 +\n 1)  # -> 2", True),
+    ("1  # one  # -> 1", True), ("print('a\\nb')\n# -> a\n#    b", True), ("print('a\\nb')\n# -> a\n#    c", False),
+    ("print('a\\nb')\n# -> a\n# b", False),
+])
+def test_a_promise_that_does_not_hold_is_noticed(text, kept):
+    if kept:
+        assert run_block(text, {}) == 1
+    else:
+        with pytest.raises(AssertionError, match="promised"):
+            run_block(text, {})
+
+
+def test_the_readme_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = types.ModuleType("readme")
+    monkeypatch.setitem(sys.modules, "readme", module)
+    blocks = [block for block in readme_blocks() if block[1] == "python"]
+    assert sum(run_block(text, vars(module), line) for line, _, text in blocks) >= 10
+
+
+def test_a_readme_block_of_python_is_run_here_or_beside_its_counterpart():
+    kinds = {kind for _, kind, _ in readme_blocks() if kind.startswith(("python", "py"))}
+    assert kinds <= {"python", "python interop"}
+
+
+# ---------------------------------------------------------------------------
+# 1. Words: which errors are there, and how is JSON text read and written?
+# ---------------------------------------------------------------------------
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-10**18, 10**18) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8)
+
+
+@given(json_values)
+def test_json_text_comes_back_as_it_was(value):
+    assert toolreg._read_json(toolreg._write_json(value)) == value
+
+
+@pytest.mark.parametrize("text, fault", [
+    ('{"a": 1', "the text ends too early (line 1, column 8)"),
+    ('{"a": "on', "the text ends too early (line 1, column 7)"),
+    ("", "the text ends too early (line 1, column 1)"),
+    ('{"a": 1}{"b": 2}', "extra data (line 1, column 9)"),
+    ('{\n"a": }', "expecting value (line 2, column 6)"),
+    ("NaN", "NaN is not JSON"),
+    ("-Infinity", "-Infinity is not JSON"),
+    ("1e999", "1e999 is too large for a number"),
+    ("[" * 10_000, "nested more than 128 levels deep"),
+    ('{"a":' * 10_000, "nested more than 128 levels deep"),
+])
+def test_text_that_is_no_json_is_refused_with_its_place(text, fault):
+    with pytest.raises(ValueError) as caught:
+        toolreg._read_json(text)
+    assert str(caught.value) == fault
+
+
+def test_an_integer_of_ten_thousand_digits_is_an_error_or_a_number_but_never_a_crash():
+    try:
+        assert toolreg._read_json("9" * 10_000) > 0
+    except ValueError:
+        pass
+
+
+@pytest.mark.parametrize("text, value", [
+    (' \r\n\t{"a": 1}\n', {"a": 1}), ("\ufeff[]", []), ('"a\tb\nc"', "a\tb\nc"),
+    ("[" * 128 + "]" * 128, None), ('"' + "[" * 500 + '"', "[" * 500), (r'["\"[[[", "' + "{" * 200 + '"]', ['"[[[', "{" * 200]),
+])
+def test_text_that_models_do_write_is_read(text, value):
+    read = toolreg._read_json(text)
+    assert value is None or read == value
+
+
+@pytest.mark.parametrize("path, place", [
+    ((), "(root)"), (("city",), "city"), (("items", 2, "price"), "items[2].price"), ((0,), "[0]"),
+    (("odd key",), '["odd key"]'), (("a", "b-c", 1), 'a["b-c"][1]'),
+])
+def test_a_place_is_spelled_as_a_reader_writes_it(path, place):
+    assert str(ValidationError("is missing", path)) == f"{place}: is missing"
+
+
+@pytest.mark.parametrize("value, text", [
+    ("three", '"three"'), (None, "null"), ("é", '"é"'), ("x" * 200, '"' + "x" * 79 + "…"),
+    ({1, 2}, "a value of the type set"), (float("nan"), "a value of the type float"),
+])
+def test_a_value_in_a_message_is_json_and_short(value, text):
+    assert toolreg._shown(value) == text
+
+
+def test_a_list_of_names_is_cut_and_says_how_many_more_there_are():
+    assert toolreg._listed(range(25)) == ", ".join(map(str, range(20))) + " and 5 more"
+    assert toolreg._listed("ab") == "a, b"
+
+
+class ErrorWithoutText(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("error, text", [
+    (ValueError("bad\nnews"), "ValueError: bad\nnews"), (ValueError(), "ValueError"), (ErrorWithoutText(), "ErrorWithoutText"),
+])
+def test_every_exception_has_a_text(error, text):
+    assert toolreg._error_text(error) == text
+
+
+@pytest.mark.parametrize("error, base", [
+    (SchemaError("x"), ValueError), (ValidationError("x"), ValueError), (ToolDefinitionError("x"), TypeError),
+    (ToolNotFoundError("x"), KeyError), (ToolArgumentError("x"), ValueError), (ToolTimeoutError("x"), TimeoutError),
+    (ToolError("x"), Exception), (MaxTurnsExceeded("x"), RuntimeError),
+])
+def test_errors_are_of_this_module_and_of_the_builtin_kind(error, base):
+    assert isinstance(error, base) and isinstance(error, ToolRegError)
+    assert str(error) in ("x", "(root): x")
+
+
+def test_a_copy_shares_nothing_and_a_loop_is_refused():
+    value = {"a": [{"b": 1}]}
+    copied = toolreg._copied(value)
+    copied["a"][0]["b"] = 2
+    assert value == {"a": [{"b": 1}]}
+    value["a"].append(value)
+    with pytest.raises(ValueError):
+        toolreg._copied(value)
+
+
+# ---------------------------------------------------------------------------
+# 5. Reasons: ask the model why
+# ---------------------------------------------------------------------------
+object_schemas = st.fixed_dictionaries({}, optional={
+    "type": st.just("object"), "properties": st.dictionaries(st.text(max_size=6), st.just({"type": "string"}), max_size=4),
+    "required": st.lists(st.text(max_size=6), max_size=2), "additionalProperties": st.booleans()})
+
+
+@given(object_schemas)
+def test_the_reason_is_added_last_to_a_copy_and_is_never_required(schema):
+    before = json.dumps(schema)
+    added = toolreg._with_reason(schema)
+    assert json.dumps(schema) == before
+    assert list(added["properties"])[-1] == TOOLCALL_REASON and added.get("required") == schema.get("required")
+    assert added["properties"][TOOLCALL_REASON] == {
+        "type": "string", "description": "Why you chose this tool and what you expect from it."}
+    del added["properties"][TOOLCALL_REASON]
+    assert {"properties": {}, **schema} == added
+
+
+@given(st.dictionaries(st.text(max_size=6), json_values, max_size=4), st.text())
+def test_splitting_undoes_the_adding_of_a_reason(arguments, reason):
+    given_arguments = {**arguments, TOOLCALL_REASON: reason}
+    assert toolreg._split_reason(given_arguments, False) == (arguments, reason)
+    assert TOOLCALL_REASON in given_arguments
+    assert toolreg._split_reason(arguments, False) == (arguments, None)
+
+
+def test_a_reason_that_a_foreign_schema_declares_stays_an_argument():
+    schema = {"type": "object", "properties": {TOOLCALL_REASON: {"type": "integer"}}}
+    assert toolreg._with_reason(schema) == schema and toolreg._declares_reason(schema)
+    assert toolreg._split_reason({TOOLCALL_REASON: 3}, True) == ({TOOLCALL_REASON: 3}, "3")
+
+
+# ---------------------------------------------------------------------------
+# 7. Messages: what travels
+# ---------------------------------------------------------------------------
+@pytest.mark.parametrize("given_arguments, arguments", [
+    ('{"a": 1}', {"a": 1}), ("", {}), ("  ", {}), ("null", {}), (None, {}), ("{}", {}), ('""', {}),
+    ('"{\\"a\\": 1}"', {"a": 1}), ({"a": 1}, {"a": 1}),
+    ('{"a": 1', '{"a": 1'), ("[1]", "[1]"), ("5", "5"), ('"x"', '"x"'), ("wide", "wide"), ([1, 2], "[1, 2]"),
+    ('{"a": NaN}', '{"a": NaN}'), ('{"a": 1}{"b": 2}', '{"a": 1}{"b": 2}'),
+])
+def test_arguments_become_the_object_they_hold_or_stay_the_text_they_are(given_arguments, arguments):
+    assert ToolCall("1", "f", given_arguments).arguments == arguments
+
+
+def test_long_arguments_that_are_no_object_are_kept_whole():
+    assert json.loads(ToolCall("1", "f", list(range(500))).arguments) == list(range(500))
+
+
+@pytest.mark.parametrize("text, fault", [
+    ("[1]", "[1] is not an object"), ('"x"', '"x" is not an object'), ('{"a"', "the text ends too early (line 1, column 5)"),
+])
+def test_the_fault_in_a_text_is_named(text, fault):
+    assert toolreg._fault_in(text) == fault
+
+
+def test_results_are_equal_where_what_the_model_reads_is_equal():
+    assert ToolResult("1", "f", "3", value=3) == ToolResult("1", "f", "3", error=ValueError())
+    assert ToolResult("1", "f", "3") != ToolResult("2", "f", "3")
+
+
+# ---------------------------------------------------------------------------
+# 8. Provider formats: the same things as each API spells them
+# ---------------------------------------------------------------------------
+MESSAGE_FORMATS = API_FORMATS[:-1]
+CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TREE_OF_NODES = {"type": "object", "required": ["root"], "properties": {"root": {"$ref": "#/$defs/Node"}}, "$defs": {
+    "Node": {"type": "object", "required": ["value"], "additionalProperties": False, "properties": {
+        "value": {"type": "integer"}, "left": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}}}}}
+
+
+def tool_taking(parameters, name="get_weather", description="Do it.", **metadata):
+    return Tool(name, description, parameters, dict, ToolMetadata(**metadata))
+
+
+def parameters_as(api_format, parameters, **options):
+    """Give what an API is sent for these parameters, out of its wrapping."""
+    schema, = build_tool_schemas([tool_taking(parameters)], api_format=api_format, **options)
+    schema = schema.get("function", schema)
+    return next((schema[key] for key in ("parameters", "input_schema", "inputSchema") if key in schema), None)
+
+
+@pytest.mark.parametrize("api_format, schema", [
+    ("openai-chat", {"type": "function", "function": {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}}),
+    ("openai-responses", {"type": "function", "name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY, "strict": False}),
+    ("anthropic", {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}),
+    ("gemini", {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}),
+    ("mcp", {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W", "annotations": {"readOnlyHint": True}}),
+])
+def test_a_tool_is_spelled_as_each_api_wants_it(api_format, schema):
+    tool = tool_taking(CITY_ONLY, extra={"title": "W", "annotations": {"readOnlyHint": True}, "mine": 1})
+    assert build_tool_schemas([tool], api_format=api_format) == [schema]
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_nobody_shares_what_is_built(api_format):
+    tool = tool_taking({**TREE_OF_NODES, "properties": {**TREE_OF_NODES["properties"], "any": {}}}, extra={"annotations": {"a": [1]}})
+    before = json.dumps([tool.parameters, tool.metadata.extra])
+
+    def spoil(value):
+        for inner in list(value.values()) if isinstance(value, dict) else value:
+            if isinstance(inner, (dict, list)):
+                spoil(inner)
+        value.clear()
+    first = json.dumps(build_tool_schemas([tool], api_format=api_format))
+    for options in ({}, {"strict": True}, {"think_augment": True}):
+        spoil(build_tool_schemas([tool], api_format=api_format, **options))
+    assert json.dumps(build_tool_schemas([tool], api_format=api_format)) == first
+    assert json.dumps([tool.parameters, tool.metadata.extra]) == before
+
+
+@pytest.mark.parametrize("parameters", [{}, {"type": "object"}, {"type": "object", "properties": {}}])
+def test_no_parameters_are_spelled_as_each_api_accepts_them(parameters):
+    for api_format in API_FORMATS:
+        sent = parameters_as(api_format, parameters)
+        assert sent == (None if api_format == "gemini" else {"type": "object", "properties": {}})
+
+
+@pytest.mark.parametrize("name, words", [("get_weather", "get weather"), ("a-b__c", "a b c"), ("_", "_")])
+def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
+    assert [schema["description"] for api_format in API_FORMATS[2:]
+            for schema in build_tool_schemas([tool_taking({}, name, "")], api_format=api_format)] == [words] * 3
+
+
+@pytest.mark.parametrize("says, asked, shown", [
+    (None, False, False), (None, True, True), (True, False, True), (True, True, True), (False, False, False), (False, True, False)])
+def test_the_reason_is_shown_as_the_tool_says_or_else_as_asked(says, asked, shown):
+    tool = tool_taking(CITY_ONLY, think_augment=says)
+    for api_format in API_FORMATS:
+        for strict in (None, True):
+            text = json.dumps(build_tool_schemas([tool], api_format=api_format, think_augment=asked, strict=strict))
+            assert (TOOLCALL_REASON in text) is shown
+
+
+@pytest.mark.parametrize("says, asked, chat", [
+    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True), (False, True, False)])
+def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
+    tool = tool_taking(CITY_ONLY, strict=says)
+    assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
+    assert build_tool_schemas([tool], strict=asked, api_format="openai-responses")[0]["strict"] is bool(chat)
+    assert "strict" not in build_tool_schemas([tool], strict=asked, api_format="anthropic")[0]
+
+
+@pytest.mark.parametrize("schema, strict", [
+    ({"type": "string", "minLength": 1, "default": "x", "title": "T"}, {"type": ["string", "null"]}),
+    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+    ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
+    ({"const": 1}, {"anyOf": [{"const": 1, "type": "integer"}, {"type": "null"}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d", "description": "D"}, {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, {"type": ["array", "null"], "items": {"type": "integer"}}),
+    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
+     {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
+    ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
+    ({"type": "string", "format": "byte"}, {"type": ["string", "null"]}),
+    ({"properties": {"default": {"type": "integer"}}, "additionalProperties": False},
+     {"type": ["object", "null"], "properties": {"default": {"type": ["integer", "null"]}}, "required": ["default"],
+      "additionalProperties": False}),
+])
+def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(schema, strict):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("openai-chat", parameters, strict=True) == {
+        "type": "object", "properties": {"x": strict}, "required": ["x"], "additionalProperties": False,
+        "$defs": {"d": {"type": "integer"}}}
+
+
+def test_strict_mode_leaves_what_is_required_as_it_is():
+    parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
+    assert parameters_as("openai-chat", parameters, strict=True)["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
+
+
+@pytest.mark.parametrize("parameters, fault", [
+    ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {}, "additionalProperties": True}, "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
+     "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
+    ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
+    ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
+])
+def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
+    with pytest.raises(ToolDefinitionError, match=fault):
+        tool_taking(parameters, strict=True)
+    schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
+    assert schema["function"]["strict"] is False and schema == build_tool_schemas([tool_taking(parameters, strict=False)])[0]
+
+
+def test_what_strict_mode_leaves_out_comes_back_as_left_out():
+    def plan(city: str, days: int = 3, tags: Optional[list[str]] = None):
+        return [city, days, tags]
+    registry = ToolRegistry([plan])
+    schema = registry.get_schemas(strict=True)[0]["function"]
+    assert schema["strict"] and schema["parameters"]["required"] == ["city", "days", "tags"]
+    assert registry.invoke("plan", {"city": "Oslo", "days": None, "tags": None}).value == ["Oslo", 3, None]
+
+
+@pytest.mark.parametrize("schema, gemini", [
+    ({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 9}, {"type": "integer", "minimum": 0, "nullable": True}),
+    ({"type": ["integer", "string"], "minimum": 0}, {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "S"}, {"type": "string", "description": "S", "nullable": True}),
+    ({"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "S"},
+     {"anyOf": [{"type": "string", "description": "S", "nullable": True}, {"type": "integer", "description": "S", "nullable": True}]}),
+    ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+    ({"enum": ["a", None]}, {"type": "string", "enum": ["a"], "nullable": True}),
+    ({"enum": [1, 2], "description": "N."}, {"type": "integer", "description": "N. One of 1, 2."}),
+    ({"type": "array"}, {"type": "array", "items": {"anyOf": toolreg._GEMINI_ANYTHING}}),
+    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}], "minItems": 2},
+     {"type": "array", "items": {"type": "string"}, "minItems": 2}),
+    ({"type": "string", "format": "uuid", "default": "x", "title": "T"}, {"type": "string"}),
+    ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
+    ({"$ref": "#/$defs/d", "description": "D"}, {"type": "integer", "description": "D"}),
+    ({"$ref": "#/properties/y/items"}, {"type": "boolean"}),
+    ({"allOf": [{"$ref": "#/$defs/d"}, {"minimum": 3}]}, {"type": "integer", "minimum": 3}),
+    ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}}]},
+     {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}, "required": ["a"]}),
+    ({"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}}, "required": ["$ref", "gone"],
+      "additionalProperties": False, "anyOf": [{"required": ["items"]}]},
+     {"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}}, "required": ["$ref"]}),
+    ({}, {"anyOf": toolreg._GEMINI_ANYTHING}),
+])
+def test_gemini_gets_the_subset_it_takes(schema, gemini):
+    parameters = {"type": "object", "properties": {"x": schema, "y": {"type": "array", "items": {"type": "boolean"}}},
+                  "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("gemini", parameters)["properties"]["x"] == gemini
+
+
+def test_gemini_recursion_is_cut_where_any_depth_can_still_be_sent():
+    root = parameters_as("gemini", TREE_OF_NODES)["properties"]["root"]
+    assert root == {"type": "object", "required": ["value"], "properties": {
+        "value": {"type": "integer"}, "left": {"type": "object", "nullable": True}}}
+
+
+def test_gemini_definitions_that_grow_exponentially_stay_small():
+    definitions = {f"d{n}": {"type": "object", "properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in "ab"}} for n in range(40)}
+    parameters = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**definitions, "d40": {"type": "string"}}}
+    assert len(json.dumps(parameters_as("gemini", parameters))) < 20_000
+
+
+@pytest.mark.parametrize("branches, properties, required", [
+    ({"anyOf": [{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]},
+                {"properties": {"a": {"type": "string"}, "c": {"type": "string"}}, "required": ["a"]}]}, ["a", "b", "c"], ["a"]),
+    ({"oneOf": [{"$ref": "#/$defs/one"}, {"properties": {"n": {"type": "string"}}}]}, ["n"], []),
+    ({"allOf": [{"$ref": "#/$defs/one"}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, ["b", "n"], ["n", "b"]),
+    ({"$ref": "#/$defs/one"}, ["n"], ["n"]),
+    ({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+      "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, ["a", "b"], []),
+])
+def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branches, properties, required):
+    parameters = {**branches, "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}}
+    for api_format in MESSAGE_FORMATS:
+        sent = parameters_as(api_format, parameters)
+        assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
+        assert sent.keys().isdisjoint(("anyOf", "oneOf", "allOf", "$ref"))
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+
+
+def test_branches_that_say_different_things_of_a_property_are_both_kept():
+    parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in ("a", "b")]}
+    assert parameters_as("anthropic", parameters)["properties"]["kind"] == {"anyOf": [{"const": "a"}, {"const": "b"}]}
+    registry = ToolRegistry([tool_taking(parameters)])
+    assert registry.invoke("get_weather", {"kind": "c"}).is_error and not registry.invoke("get_weather", {"kind": "b"}).is_error
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.sampled_from(["title", "type", "properties", "$ref", "default", "enum", "items", "required", "anyOf"]),
+                       st.sampled_from(["string", "integer", "boolean"]), min_size=1))
+def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
+    parameters = {"type": "object", "properties": {name: {"type": kind} for name, kind in types.items()}, "required": [*types],
+                  "additionalProperties": False}
+    for api_format in API_FORMATS:
+        for strict in (None, True):
+            sent = parameters_as(api_format, parameters, strict=strict)
+            assert {name: each["type"] for name, each in sent["properties"].items()} == types and set(sent["required"]) == set(types)
+
+
+@pytest.mark.parametrize("api_format, auto, none, required, named", [
+    ("openai-chat", "auto", "none", "required", {"type": "function", "function": {"name": "f"}}),
+    ("openai-responses", "auto", "none", "required", {"type": "function", "name": "f"}),
+    ("anthropic", {"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}),
+    ("gemini", *({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
+     {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}),
+])
+def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format, auto, none, required, named):
+    choices = [build_tool_choice(choice, api_format=api_format) for choice in ("auto", "none", "required", "any", "f")]
+    assert choices == [auto, none, required, required, named]
+
+
+@pytest.mark.parametrize("build", [
+    lambda: build_tool_schemas([], api_format="openai"), lambda: build_tool_choice("auto", api_format="mcp"),
+    lambda: parse_tool_calls([], api_format="mcp"), lambda: build_assistant_messages([], api_format="x"),
+    lambda: build_tool_result_messages([], api_format="x"), lambda: collect_stream([], api_format="x")])
+def test_an_unknown_format_is_named_with_those_there_are(build):
+    with pytest.raises(ValueError, match="api_format: must be one of openai-chat, openai-responses, anthropic, gemini.*got"):
+        build()
+
+
+class SdkObject:
+    """Stand for what an SDK gives: attributes, no keys."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class FunctionCall(SdkObject):
+    pass
+
+
+ARGUMENTS_TEXT = '{"city": "Oslo"}'
+SPELLED_CALLS = {                           # one per row of the table: what came, its id, the format of the reply
+    "chat": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i", "openai-chat"),
+    "chat object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i", "openai-chat"),
+    "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None, "openai-chat"),
+    "responses": ({"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-responses"),
+    "responses object": (SdkObject(id="fc_1", call_id="i", type="function_call", name="f", arguments=ARGUMENTS_TEXT), "i", "openai-responses"),
+    "anthropic": ({"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}, "i", "anthropic"),
+    "anthropic object": (SdkObject(type="tool_use", id="i", name="f", input={"city": "Oslo"}), "i", "anthropic"),
+    "gemini": ({"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}, "i", "gemini"),
+    "gemini without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None, "gemini"),
+    "gemini object": (SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"})), None, "gemini"),
+    "gemini bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i", "gemini"),
+    "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i", "openai-chat"),
+    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT, "error": None}, "i", "openai-chat"),
+    "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None, "openai-chat"),
+    "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None, "openai-chat"),
+    "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
+    "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
+    "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i", "openai-chat"),
+}
+
+
+@pytest.mark.parametrize("call, call_id, reply", SPELLED_CALLS.values(), ids=SPELLED_CALLS)
+def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(call, call_id, reply):
+    for response in ([call], (call,), call):
+        got, = parse_tool_calls(response)
+        assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
+    assert toolreg._read_calls([call])[0] == reply and toolreg._read_calls([call], "anthropic")[0] == "anthropic"
+    ids = {got.id for got in parse_tool_calls([call, call])}
+    assert len(ids) == (1 if call_id else 2)                       # a missing id is made up, each time a new one
+
+
+CHAT_CALL = SPELLED_CALLS["chat"][0]
+SPELLED_MESSAGES = {
+    "chat": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
+    "chat response": {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
+    "chat object": SdkObject(choices=[SdkObject(message=SdkObject(
+        role="assistant", content=None, tool_calls=[SPELLED_CALLS["chat object"][0]]))]),
+    "chat choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
+    "ollama": {"model": "m", "done": True, "message": {"role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["ollama"][0]]}},
+    "responses": {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, SPELLED_CALLS["responses"][0]]},
+    "responses items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
+                        SPELLED_CALLS["responses"][0]],
+    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, SPELLED_CALLS["anthropic"][0]]},
+    "anthropic object": SdkObject(type="message", role="assistant", content=[SPELLED_CALLS["anthropic object"][0]]),
+    "anthropic blocks": [{"type": "thinking", "thinking": "…"}, SPELLED_CALLS["anthropic"][0]],
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]]}}]},
+    "gemini object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model", parts=[SPELLED_CALLS["gemini object"][0]]))]),
+    "gemini parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]],
+    "langchain": SdkObject(type="ai", content=[SPELLED_CALLS["anthropic"][0]], additional_kwargs={}, invalid_tool_calls=[],
+                           tool_calls=[SPELLED_CALLS["langchain"][0]]),
+    "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
+                                   invalid_tool_calls=[SPELLED_CALLS["langchain invalid"][0]]),
+}
+
+
+@pytest.mark.parametrize("message", SPELLED_MESSAGES.values(), ids=SPELLED_MESSAGES)
+def test_a_message_is_read_in_every_wrapping(message):
+    for response in (message, message if isinstance(message, list) else [message]):
+        assert [(call.name, call.arguments) for call in parse_tool_calls(response)] == [("f", {"city": "Oslo"})]
+
+
+@pytest.mark.parametrize("response", [
+    [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None}, {"role": "assistant"},
+    {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []}, {"role": "model", "parts": [{"text": "x"}]},
+    {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1),
+    SdkObject(type="human", content="Hi.", additional_kwargs={}),
+    {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": "x"}}]},
+    [{"type": "web_search_call", "id": "ws", "action": {}}, {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}],
+    [{"type": "custom", "id": "c", "custom": {"name": "f", "input": "x"}}],
+    SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={}),
+], ids=str)
+def test_a_message_without_calls_for_us_gives_none(response):
+    assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
+
+
+@pytest.mark.parametrize("response", [
+    None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
+    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["chat"]], [SPELLED_MESSAGES["chat"], SPELLED_MESSAGES["chat"]],
+    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["langchain"]],
+    [SPELLED_MESSAGES["anthropic object"], SPELLED_MESSAGES["anthropic object"]],
+    {"choices": [{"message": SPELLED_MESSAGES["chat"]}, {"message": SPELLED_MESSAGES["chat"]}]},
+    [CHAT_CALL, SPELLED_CALLS["anthropic"][0]],
+], ids=str)
+def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
+    with pytest.raises(TypeError, match="api_format="):
+        parse_tool_calls(response)
+
+
+def test_calls_of_several_formats_are_answered_as_asked_for():
+    assert [call.name for call in parse_tool_calls([CHAT_CALL, SPELLED_CALLS["anthropic"][0]], api_format="openai-chat")] == ["f", "f"]
+
+
+@pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
+def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
+    item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
+    assert parse_tool_calls([item])[0].arguments == expected
+
+
+call_names = st.text("abcdefgh_", min_size=1, max_size=8)
+random_calls = st.builds(ToolCall, st.text("abcdefgh0123-", min_size=1, max_size=12), call_names,
+                       st.dictionaries(st.text(max_size=5), st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+                                                                         lambda inner: st.lists(inner, max_size=3), max_leaves=4), max_size=3))
+
+
+@settings(max_examples=100)
+@given(st.lists(random_calls, min_size=1, max_size=4), st.sampled_from(MESSAGE_FORMATS))
+def test_calls_survive_the_round_trip_through_every_format(calls, api_format):
+    messages = json.loads(json.dumps(build_assistant_messages(calls, api_format=api_format)))
+    assert parse_tool_calls(messages, api_format=api_format) == calls == parse_tool_calls(messages)
+    results = [ToolResult(call.id, call.name, "é", is_error=not call.arguments) for call in calls]
+    assert json.dumps(build_tool_result_messages(results, api_format=api_format))
+    mended, read = toolreg._read_turn(messages if api_format == "openai-responses" else messages[0], api_format)
+    assert len({call.id for call in read}) == len(calls) == len(parse_tool_calls(mended))
+    if len({call.id for call in calls}) == len(calls):
+        assert (mended, read) == (messages, calls)
+
+
+@pytest.mark.parametrize("text", ['{"city": "Os', "[1, 2]", "oops", '"x"'])
+def test_a_text_that_is_no_object_survives_where_the_api_has_text(text):
+    call = ToolCall("i", "f", text)
+    for api_format in ("openai-chat", "openai-responses"):
+        assert parse_tool_calls(build_assistant_messages([call], api_format=api_format)) == [call]
+    assert build_assistant_messages([call], api_format="anthropic")[0]["content"][0]["input"] == {}
+    assert build_assistant_messages([call], api_format="gemini")[0]["parts"][0]["functionCall"]["args"] == {}
+
+
+@pytest.mark.parametrize("api_format, assistant, tool", [
+    ("openai-chat", [{"role": "assistant", "content": "", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "é"}'}}]}],
+     [{"role": "tool", "tool_call_id": "a", "content": "ok"}, {"role": "tool", "tool_call_id": "b", "content": "bad"}]),
+    ("openai-responses", [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
+     [{"type": "function_call_output", "call_id": "a", "output": "ok"}, {"type": "function_call_output", "call_id": "b", "output": "bad"}]),
+    ("anthropic", [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
+     [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
+                                   {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}]),
+    ("gemini", [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
+     [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
+                                 {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}]),
+])
+def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool):
+    assert build_assistant_messages([ToolCall("a", "f", {"x": "é"})], api_format=api_format) == assistant
+    results = [ToolResult("a", "f", "ok"), ToolResult("b", "g", "bad", is_error=True)]
+    assert build_tool_result_messages(iter(results), api_format=api_format) == tool
+    assert build_assistant_messages([], api_format=api_format) == [] == build_tool_result_messages([], api_format=api_format)
+
+
+def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
+    call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
+    assert build_assistant_messages([call], api_format="gemini")[0]["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
+    assert "id" not in build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")[0]["parts"][0]["functionResponse"]
+
+
+@pytest.mark.parametrize("api_format, message", [
+    ("openai-chat", {"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}),
+    ("openai-chat", {"role": "assistant", "content": "Hello."}),
+    ("anthropic", {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, SPELLED_CALLS["anthropic"][0]]}),
+    ("anthropic", {"role": "assistant", "content": "Hello."}),
+    ("gemini", {"role": "model", "parts": [{"functionCall": {"name": "f"}, "thoughtSignature": "c2ln"}]}),
+    ("openai-responses", [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}, SPELLED_CALLS["responses"][0]]),
+])
+def test_a_turn_is_kept_as_it_came(api_format, message):
+    messages, calls = toolreg._read_turn(message, api_format)
+    assert messages == (message if isinstance(message, list) else [message])
+    assert [call.name for call in calls] == ["f"] * len(parse_tool_calls(message))
+
+
+@pytest.mark.parametrize("api_format, answer, message", [
+    ("openai-chat", SPELLED_MESSAGES["chat response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
+    ("anthropic", {"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}}, {"role": "assistant", "content": []}),
+    ("gemini", SPELLED_MESSAGES["gemini"], SPELLED_MESSAGES["gemini"]["candidates"][0]["content"]),
+    ("openai-responses", SPELLED_MESSAGES["responses"], SPELLED_MESSAGES["responses"]["output"]),
+    ("openai-chat", SPELLED_MESSAGES["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
+    ("gemini", {"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
+    ("anthropic", [ToolCall("i", "f", {})], {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}),
+])
+def test_a_turn_is_taken_out_of_its_wrapping_or_translated(api_format, answer, message):
+    assert toolreg._read_turn(answer, api_format)[0] == (message if isinstance(message, list) else [message])
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
+    answer = build_assistant_messages([ToolCall("a", "f", {}), ToolCall("a", "g", {}), ToolCall("b", "h", {})], api_format=api_format)
+    before = json.dumps(answer)
+    messages, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    assert json.dumps(answer) == before and len({call.id for call in calls}) == 3
+    assert [calls[0].id, calls[2].id] == ["a", "b"]
+    if api_format == "gemini":
+        assert [part["functionCall"].get("id") for part in messages[0]["parts"]] == ["a", None, "b"]
+    else:
+        assert parse_tool_calls(messages) == calls
+
+
+def test_a_text_that_anthropic_or_gemini_would_not_take_back_is_mended_in_the_history():
+    cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
+    messages, calls = toolreg._read_turn(cut, "anthropic")
+    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+    langchain = SdkObject(content="Hm.", tool_calls=[], invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    messages, calls = toolreg._read_turn(langchain, "openai-chat")
+    assert messages[0]["content"] == "Hm." and messages[0]["tool_calls"][0]["function"]["arguments"] == "{}" and calls[0].arguments == "{oops"
+
+
+def chat_chunks(*deltas, finish="tool_calls"):
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]} for delta in deltas]
+    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
+
+
+def call_delta(index=None, call_id=None, name=None, arguments=None):
+    entry = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+    return {key: value for key, value in entry.items() if key == "function" or value is not None}
+
+
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')], [call_delta(1, None, None, "{}")],
+      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]], [("a", "f", "{}"), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]], [("a", "get_weather", "{}")]),
+    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]], [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
+    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+])
+def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
+    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
+
+
+def test_chat_text_and_what_servers_add_is_kept():
+    chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
+              {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
+              {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
+              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"), "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
+              {"choices": [], "usage": {"total_tokens": 1}}]
+    message = collect_stream(chunks)
+    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
+    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
+    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
+
+
+def test_ollama_chunks_are_collected_too():
+    chunks = [{"message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": name, "arguments": {"x": 1}}}]}, "done": False}
+              for name in ("f", "g")] + [{"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}]
+    assert [(call.name, call.arguments) for call in parse_tool_calls(collect_stream(chunks))] == [("f", {"x": 1}), ("g", {"x": 1})]
+
+
+RESPONSES_EVENTS = [
+    {"type": "response.created", "response": {"id": "r", "output": []}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
+    {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "part": {"type": "output_text", "text": "", "annotations": []}},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
+    {"type": "response.output_item.added", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "", "status": "in_progress"}},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
+    {"type": "response.output_item.done", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}', "status": "completed"}},
+    {"type": "response.completed", "response": {"id": "r", "output": []}},
+]
+ANTHROPIC_EVENTS = [
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}, {"type": "ping"},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}, {"type": "message_stop"},
+]
+GEMINI_CHUNKS = [
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
+    {"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}]}}]},
+    {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
+]
+CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
+               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')], [call_delta(0, None, None, '"Oslo"}')])]
+SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS, "gemini": GEMINI_CHUNKS}
+
+
+@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
+def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
+    message = collect_stream(iter(SPELLED_STREAMS[api_format]), api_format=api_format)
+    assert parse_tool_calls(message) == [ToolCall("i", "f", {"city": "Oslo"})]
+    assert toolreg._read_turn(message, api_format)[0] == (message if isinstance(message, list) else [message])
+
+    async def chunks():
+        for chunk in SPELLED_STREAMS[api_format]:
+            yield chunk
+    assert asyncio.run(acollect_stream(chunks(), api_format=api_format)) == message
+
+
+def test_text_and_thoughts_of_a_stream_are_kept():
+    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
+    assert collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0] == {"type": "thinking", "thinking": "t", "signature": "s"}
+    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
+        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}]
+
+
+@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
+def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda city="": ran.append(city), name="f")
+    for end in range(len(SPELLED_STREAMS[api_format])):
+        message = collect_stream(SPELLED_STREAMS[api_format][:end], api_format=api_format)
+        registry.respond(message)
+    assert set(ran) <= {"Oslo"}
+
+
+@pytest.mark.parametrize("api_format, chunks", [
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1}, {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
+    ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
+])
+def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
+    message = collect_stream(chunks, api_format=api_format)
+    assert parse_tool_calls(message)[0].arguments == "{"
+    registry = ToolRegistry()
+    registry.register(lambda: "ran", name="f")
+    assert "the text ends too early" in str(registry.respond(message))
+
+
+def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
+    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
+    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
+
+
+@pytest.mark.parametrize("api_format, chunk", [
+    ("openai-chat", {"error": {"message": "overloaded"}}), ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}), ("gemini", {"error": {"code": 503}})])
+def test_an_error_in_a_stream_is_raised(api_format, chunk):
+    with pytest.raises(ToolRegError, match="stream: the server reported an error"):
+        collect_stream([chunk], api_format=api_format)
+
+
+# ---------------------------------------------------------------------------
+# 9. Tools: a function that a model may call
+# ---------------------------------------------------------------------------
+def add(a: int, b: int = 0) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"],
+        "additionalProperties": False}
+
+
+@pytest.mark.parametrize("wished, name", [
+    ("get_weather", "get_weather"), ("math.factorial", "math_factorial"), ("a  b//c", "a_b_c"), ("weird!", "weird"),
+    ("<lambda>", "lambda"), ("", "tool_000000"), ("天气", "tool_4711bc"), ("x\n", "x"), ("_ok-1", "_ok-1"),
+])
+def test_a_legal_name_is_made_of_any_text(wished, name):
+    assert toolreg._legal_name(wished) == name
+
+
+@given(st.text(max_size=100), st.booleans())
+def test_a_made_name_is_always_legal_and_always_the_same(wished, distinct):
+    name = toolreg._legal_name(wished, distinct)
+    assert toolreg._LEGAL_NAME.match(name) and name == toolreg._legal_name(wished, distinct)
+    assert toolreg._legal_name(name) == name
+
+
+@pytest.mark.parametrize("options, fault", [
+    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
+    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
+    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
+    ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
+])
+def test_metadata_that_cannot_be_kept_is_refused(options, fault):
+    with pytest.raises(ToolDefinitionError) as caught:
+        ToolMetadata(**options)
+    assert str(caught.value) == fault
+
+
+def test_tags_are_a_set_and_one_text_is_one_tag():
+    assert ToolMetadata(tags=["a", "b"]).tags == {"a", "b"} and ToolMetadata(tags="ab").tags == {"ab"}
+
+
+@pytest.mark.parametrize("options, fault", [
+    ({"name": "get weather"}, "tool name: must be 1 to 64 of a-z A-Z 0-9 _ - (got \"get weather\"; write name=\"get_weather\")"),
+    ({"func": 5}, 'tool "t": func must be callable (got 5)'),
+    ({"description": None}, 'tool "t": description must be text (got null)'),
+    ({"parameters": []}, 'tool "t": parameters must be a JSON Schema as a dict (got [])'),
+])
+def test_a_tool_built_by_hand_is_checked(options, fault):
+    with pytest.raises(ToolDefinitionError) as caught:
+        Tool(**{"name": "t", "description": "", "parameters": {}, "func": print, **options})
+    assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize("schema", [{"type": "strin"}, {"required": True}, {"$ref": "#/nowhere"}, {"properties": {"a": 5}}])
+def test_a_tool_with_a_schema_that_is_none_is_refused_when_it_is_made(schema):
+    with pytest.raises(ToolDefinitionError, match='tool "t": parameters: '):
+        Tool("t", "", schema, print)
+
+
+def test_an_illegal_name_carries_a_suggestion():
+    with pytest.raises(ToolDefinitionError) as caught:
+        Tool.from_function(lambda: 1)
+    assert caught.value.suggestion == "lambda"
+
+
+def test_a_tool_shares_no_schema_with_its_maker():
+    schema = {"type": "object", "properties": {"a": {"enum": [1]}}}
+    tool = Tool("t", "", schema, lambda a: a)
+    schema["properties"]["a"]["enum"].append("x")
+    with pytest.raises(ToolArgumentError):
+        tool.run({"a": "x"})
+
+
+def test_a_tool_is_called_like_its_function_and_run_like_a_model_calls_it():
+    tool = Tool.from_function(add)
+    assert (tool.name, tool.description, tool.func) == ("add", "Add two numbers.", add)
+    assert tool(1, b=2) == 3 and tool.run({"a": 1}) == 1 and tool.run('{"a": "4", "toolcall_reason": "because"}') == 4
+    with pytest.raises(ToolArgumentError):
+        tool.run({"a": "4"}, coerce=False)
+
+
+def test_a_class_is_refused_with_what_to_write():
+    with pytest.raises(ToolDefinitionError, match="dict: is a class .write register_from_class"):
+        Tool.from_function(dict)
+    with pytest.raises(ToolDefinitionError, match="is no function"):
+        Tool.from_function(5)
+
+
+def test_the_arguments_text_says_all_that_is_wrong():
+    tool = Tool("get_weather", "", CITY, lambda **arguments: arguments)
+    with pytest.raises(ToolArgumentError) as caught:
+        tool.run({"days": "three", "town": "x"})
+    assert str(caught.value) == ('the arguments do not fit the parameters of "get_weather":\n- city: is missing\n'
+                                 '- days: "three" is not an integer\n- town: is not allowed here (there are: city, days)')
+    assert [error.path for error in caught.value.errors] == [("city",), ("days",), ("town",)]
+
+
+@pytest.mark.parametrize("text, fault", [
+    ('{"city": "Os', "the text ends too early (line 1, column 10)"), ("[1]", "[1] is not an object"),
+])
+def test_arguments_that_are_no_object_are_named(text, fault):
+    with pytest.raises(ToolArgumentError) as caught:
+        Tool("t", "", CITY, print).run(text)
+    assert str(caught.value) == f'the arguments of "t" are not a JSON object: {fault}'
+
+
+def test_a_renamed_copy_keeps_how_arguments_are_converted():
+    def when(day: datetime.date, /) -> int:
+        return day.year
+    tool = dataclasses.replace(Tool.from_function(when), name="year_of")
+    assert tool.run({"day": "2024-02-29"}) == 2024 and tool.name == "year_of"
+
+
+def test_async_functions_and_generators_run_to_their_end_on_both_paths():
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+
+    async def agenerate(x: int):
+        for i in range(x):
+            yield i
+
+    def generate(x: int):
+        yield from range(x)
+
+    def hidden(x: int):
+        return later(x)
+    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
+        tool = Tool.from_function(func)
+        assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
+
+
+def test_the_background_loop_is_kept_between_calls():
+    async def which() -> int:
+        return id(asyncio.get_running_loop())
+    tool = Tool.from_function(which)
+    assert tool.run({}) == tool.run({})
+
+
+def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        return Tool.from_function(inner).run({})
+    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
+        Tool.from_function(outer).run({})
+
+
+def test_the_importers_list_names_what_it_left_out():
+    def make(name):
+        return Tool(name, "", {}, print)
+
+    def fail(name):
+        raise ToolDefinitionError("no good")
+    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
+        tools = toolreg._usable("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
+    names = [tool.name for tool in tools]
+    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
+
+
+def test_one_schema_of_a_tool_asks_for_the_reason_only_where_it_is_told_to():
+    tool = Tool.from_function(add)
+    def properties(**options):
+        return list(tool.get_schema(**options)["function"]["parameters"]["properties"])
+    assert properties() == ["a", "b"] and properties(think_augment=True) == ["a", "b", TOOLCALL_REASON]
+
+
+# ---------------------------------------------------------------------------
+# 10. Registry: names to tools, calls to results
+# ---------------------------------------------------------------------------
+def get_weather(city: str, days: int = 1, unit: Literal["c", "f"] = "c") -> str:
+    """Get the weather."""
+    return f"{city} {days} {unit}"
+
+
+def wire(name, arguments, call_id="call_1"):
+    text = arguments if isinstance(arguments, str) or arguments is None else json.dumps(arguments)
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def weather_registry(**options):
+    return ToolRegistry([get_weather, add], **options)
+
+
+# --- which tools there are
+def test_register_has_four_forms_and_gives_back_what_it_was_given():
+    registry = ToolRegistry()
+
+    @registry.register
+    def one() -> int:
+        return 1
+
+    @registry.register(name="zwei", namespace="n")
+    def two() -> int:
+        return 2
+    tool = Tool("three", "", {}, lambda: 3)
+    assert registry.register(add) is add and registry.register(tool) is tool and (one(), two()) == (1, 2)
+    assert registry.list_tools() == ["one", "n-zwei", "add", "three"]
+    assert registry.get_callable("one") is one and registry["n-zwei"]() == 2 and registry["three"] is tool
+
+
+def test_a_registry_is_a_container_that_is_always_true():
+    registry = ToolRegistry()
+    assert registry and len(registry) == 0 and list(registry) == [] and "add" not in registry
+    registry.register(add)
+    assert len(registry) == 1 and "add" in registry and [tool.name for tool in registry] == ["add"]
+    assert registry.get_tool("x") is None and {registry: 1}[registry] == 1 and repr(registry) == "<ToolRegistry: add>"
+
+
+@pytest.mark.parametrize("tools", ["weather", {"a": add}, 5])
+def test_a_registry_has_no_name(tools):
+    with pytest.raises(TypeError, match="a registry has no name"):
+        ToolRegistry(tools)
+
+
+@pytest.mark.parametrize("use", [
+    lambda r: r["wether"], lambda r: r.get_schemas("wether"), lambda r: r.enable("wether"), lambda r: r.disable("wether"),
+    lambda r: r.unregister("wether"), lambda r: r.get_callable("wether")])
+def test_unknown_names_raise_and_name_what_there_is(use):
+    with pytest.raises(ToolNotFoundError) as caught:
+        use(weather_registry())
+    assert str(caught.value) == 'there is no tool "wether" (there are: get_weather, add)'
+
+
+def test_a_long_list_of_tools_is_cut_nearest_first():
+    registry = ToolRegistry(Tool(f"tool_{i}", "", {}, print) for i in range(50))
+    registry.register(Tool("get_weather", "", {}, print))
+    assert registry.invoke("get_wether", {}).content.startswith(
+        'Error: there is no tool "get_wether" (there are: get_weather, ')
+    assert registry.invoke("get_wether", {}).content.endswith(
+        " and 31 more)\nCall one of these tools, or answer without one.")
+
+
+def test_a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced():
+    registry = weather_registry()
+    with pytest.raises(ToolDefinitionError, match="already registered: add .write replace=True, or a namespace."):
+        registry.register(add)
+    registry.register(add, replace=True)
+    registry.register(add, namespace="math")
+    assert registry.list_tools() == ["get_weather", "add", "math-add"]
+
+
+def test_registering_many_is_all_or_nothing():
+    registry = weather_registry()
+    with pytest.raises(ToolDefinitionError, match="already registered: add, new"):
+        registry.register_all([Tool("new", "", {}, print), Tool("add", "", {}, print), Tool("new", "", {}, print)])
+    assert registry.list_tools() == ["get_weather", "add"]
+
+
+@pytest.mark.parametrize("option", ["description", "parameters", "inject"])
+def test_a_made_tool_is_not_made_again(option):
+    with pytest.raises(TypeError, match=f'tool "t": {option} cannot be changed here'):
+        ToolRegistry().register(Tool("t", "", {}, print), **{option: {"a": "b"}})
+
+
+def test_unknown_options_raise():
+    with pytest.raises(TypeError):
+        ToolRegistry().register(add, timeout=3)
+
+
+def test_merge_copies_tools_and_what_is_disabled_and_leaves_the_other_alone():
+    one, other = ToolRegistry([get_weather]), ToolRegistry([add])
+    other.disable("add", "later")
+    one.merge(other, namespace="math")
+    assert one.list_tools() == ["get_weather", "math-add"] and other.list_tools() == ["add"]
+    assert "(later)" in one.invoke("math-add", {}).content and len(one.get_schemas()) == 1
+
+
+def test_a_disabled_tool_is_not_offered_and_not_run_but_still_there():
+    registry = weather_registry()
+    registry.disable("add", "it is broken")
+    assert len(registry.get_schemas()) == 1 and len(registry) == 2 and "add" in registry
+    assert registry.invoke("add", {"a": 1}).content == (
+        'Error: the tool "add" is disabled (it is broken) (there are: get_weather)\n'
+        "Call one of these tools, or answer without one.")
+    registry.enable("add")
+    assert registry.invoke("add", {"a": 1}).value == 1 and len(registry.get_schemas()) == 2
+
+
+def test_unregister_gives_the_tool_back():
+    registry = weather_registry()
+    assert registry.unregister("add").func is add and registry.list_tools() == ["get_weather"]
+
+
+def test_schemas_are_fresh_filtered_by_tag_and_follow_every_change():
+    registry = ToolRegistry([get_weather])
+    registry.register(add, metadata=ToolMetadata(tags={"math"}))
+    registry.get_schemas()[0]["function"]["parameters"]["properties"].clear()
+    assert "city" in registry.get_schemas()[0]["function"]["parameters"]["properties"]
+    assert [schema["function"]["name"] for schema in registry.get_schemas(tags="math")] == ["add"]
+    assert registry.get_schemas(tags=[]) == [] and len(registry.get_schemas("add")) == 1
+    registry.enable_think_augment()
+    assert TOOLCALL_REASON in registry.get_schemas()[0]["function"]["parameters"]["properties"]
+    registry.disable_think_augment()
+    assert TOOLCALL_REASON not in registry.get_schemas()[0]["function"]["parameters"]["properties"]
+    registry.unregister("add")
+    assert len(registry.get_schemas()) == 1
+
+
+@pytest.mark.parametrize("registry_says", [False, True])
+@pytest.mark.parametrize("tool_says, shown", [(None, None), (True, True), (False, False)])
+def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_says, tool_says, shown):
+    registry = ToolRegistry(think_augment=registry_says)
+    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
+    properties = registry.get_schemas()[0]["function"]["parameters"]["properties"]
+    assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
+
+
+def test_strict_needs_coercion():
+    with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
+        ToolRegistry([add], coerce=False).get_schemas(strict=True)
+    with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
+        ToolRegistry(coerce=False).register(add, metadata=ToolMetadata(strict=True))
+
+
+# --- one call
+def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
+    registry = weather_registry()
+    results = [registry.invoke(ToolCall("call_1", "add", {"a": 1, "b": 2})), registry.invoke(wire("add", {"a": 1, "b": 2})),
+               registry.invoke("add", {"a": 1, "b": 2}), registry.invoke("add", '{"a": 1, "b": 2}')]
+    assert [(result.content, result.value, result.is_error) for result in results] == [("3", 3, False)] * 4
+    for wrong in ([wire("add", {}), wire("add", {})], {}, 5):
+        with pytest.raises(TypeError):
+            registry.invoke(wrong)
+    with pytest.raises(TypeError):
+        registry.invoke(wire("add", {}), {"a": 1})
+
+
+def raising(error):
+    def tool() -> None:
+        raise error
+    return tool
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize("error, content", [
+    (ValueError("bad"), 'Error: the tool "t" failed: ValueError: bad'), (ValueError(), 'Error: the tool "t" failed: ValueError'),
+    (StopIteration("s"), 'Error: the tool "t" failed: StopIteration: s'), (Unprintable(), 'Error: the tool "t" failed: Unprintable'),
+    (TimeoutError("own"), 'Error: the tool "t" failed: TimeoutError: own'), (StopAsyncIteration(), 'Error: the tool "t" failed: StopAsyncIteration'),
+    (ToolArgumentError("inner"), 'Error: the tool "t" failed: ToolArgumentError: inner'),
+])
+def test_a_tool_that_raises_is_an_error_result_with_its_text(error, content):
+    registry = ToolRegistry()
+    registry.register(raising(error), name="t")
+    result = registry.invoke("t", {})
+    assert result.content == content + "\nIf the arguments are the cause, change them; else go on without it."
+    assert result.is_error and result.error is error and result.value is None
+    assert asyncio.run(registry.ainvoke("t", {})).content == result.content
+
+
+def test_a_tool_error_goes_to_the_model_word_for_word():
+    registry = ToolRegistry()
+    registry.register(raising(ToolError("No {such} city.")), name="t")
+    assert registry.invoke("t", {}).content == "No {such} city." and registry.invoke("t", {}).is_error
+
+
+def test_the_text_for_wrong_arguments_is_this_one():
+    result = weather_registry().invoke("get_weather", {"days": "three", "unit": "k", "town": 1})
+    assert result.content == """Error: the arguments do not fit the parameters of "get_weather":
+- city: is missing
+- days: "three" is not an integer
+- unit: "k" is not one of "c", "f"
+- town: is not allowed here (there are: city, days, unit)
+Fix the arguments and call the tool again."""
+
+
+def test_text_that_is_no_object_is_never_run():
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda **kw: ran.append(kw), name="wipe", parameters={"type": "object"})
+    for text in ('{"a": 1', '{"a": 1}{"a": 2}', '{"a": NaN}', "[1]", "5", "yes", '{"a":' * 10_000, '"\ud800'):
+        result = registry.invoke("wipe", text)
+        assert result.is_error and result.content.startswith('Error: the arguments of "wipe" are not a JSON object: ')
+        assert result.content.endswith("\nFix the arguments and call the tool again.")
+    assert ran == []
+
+
+@pytest.mark.parametrize("coerce, content", [(True, "3"), (False, None)])
+def test_coercion_can_be_switched_off(coerce, content):
+    result = weather_registry(coerce=coerce).invoke("add", {"a": "1", "b": "2"})
+    assert result.content == content if content else result.is_error
+
+
+@pytest.mark.parametrize("think_augment", [False, True])
+def test_the_reason_is_stripped_and_kept_whether_or_not_it_was_asked_for(think_augment):
+    seen = []
+    registry = ToolRegistry(think_augment=think_augment, before_call=lambda call, reason: seen.append((call, reason)),
+                            after_call=lambda call, result: seen.append((call, result.reason)))
+    registry.register(lambda **kw: kw, name="echo", parameters={"type": "object", "additionalProperties": {"type": "integer"}})
+    arguments = {"x": "1", "toolcall_reason": "to see"}
+    result = registry.invoke("echo", arguments)
+    assert result.value == {"x": 1} and result.reason == "to see" and arguments["toolcall_reason"] == "to see"
+    assert [(call.arguments, reason) for call, reason in seen] == [({"x": 1}, "to see")] * 2
+    wrong = registry.invoke("echo", {"x": "?", "toolcall_reason": "to fail"})
+    assert wrong.is_error and wrong.reason == "to fail" and "toolcall_reason" not in wrong.content
+
+
+def test_a_hook_that_raises_denies_and_the_tool_does_not_run():
+    ran = []
+    def guard(call, reason):
+        raise {"a": ToolError("Ask the user first."), "b": PermissionError("no")}[call.name]
+    registry = ToolRegistry(before_call=guard)
+    for name in "ab":
+        registry.register(lambda: ran.append(1), name=name)
+    assert registry.invoke("a", {}).content == "Ask the user first."
+    assert registry.invoke("b", {}).content == 'Error: the call of "b" was not allowed: PermissionError: no\nDo not repeat it as it is.'
+    assert ran == [] and registry.invoke("b", {}).is_error
+
+
+def test_what_after_call_raises_is_raised():
+    registry = ToolRegistry([add], after_call=lambda call, result: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        registry.invoke("add", {"a": 1})
+    with pytest.raises(ZeroDivisionError) as caught:
+        registry.execute_tool_calls([wire("add", {"a": 1}, str(i)) for i in range(3)])
+    assert len(caught.value.results) == 3
+
+
+def test_hooks_may_be_async_on_both_paths():
+    seen = []
+    async def hook(call, other):
+        await asyncio.sleep(0)
+        seen.append(call.name)
+    registry = ToolRegistry([add], before_call=hook, after_call=hook)
+    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
+    assert seen == ["add"] * 4
+
+
+@pytest.mark.parametrize("value, content", [
+    ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
+    (float("nan"), '"NaN"'), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), '"2024-02-29"'), ({1: {2}}, '{"1": [2]}'),
+])
+def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    result = registry.invoke("t", {})
+    assert result.content == content and not result.is_error and (result.value is value)
+
+
+def test_a_result_without_a_json_form_is_still_a_success():
+    class Odd:
+        def __repr__(self):
+            raise RuntimeError
+    cyclic = []
+    cyclic.append(cyclic)
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    registry = ToolRegistry()
+    for name, value in {"odd": Odd(), "cyclic": cyclic, "keys": {(1, 2): Odd()}, "digits": 10 ** 10_000, "deep": deep}.items():
+        registry.register(lambda value=value: value, name=name, parameters={"type": "object"})
+        result = registry.invoke(name, {})
+        assert not result.is_error and result.content and result.content.isprintable()
+
+
+@given(json_values)
+def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
+    expected = value if isinstance(value, str) else toolreg._write_json(to_json(value))
+    assert toolreg._content_of(value) == toolreg._printable(expected)
+
+
+def test_a_tool_that_words_its_own_answer_gives_text_and_value():
+    registry = ToolRegistry([])
+    registry.register(lambda: toolreg._Answer("2 images", [1, 2]), name="t")
+    assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
+
+
+def test_each_call_runs_in_a_copy_of_the_callers_context():
+    variable = contextvars.ContextVar("variable", default="unset")
+    def touch() -> str:
+        before = variable.get()
+        variable.set("touched")
+        return before
+    async def atouch() -> str:
+        await asyncio.sleep(0)
+        return touch()
+    registry = ToolRegistry([touch, atouch])
+    variable.set("callers")
+    calls = [wire(name, {}, f"{name}{i}") for i in range(3) for name in ("touch", "atouch")]
+    async def both():
+        return [await registry.ainvoke(calls[0]), await registry.ainvoke(calls[1]), *await registry.aexecute_tool_calls(calls)]
+    results = [registry.invoke(calls[0]), registry.invoke(calls[1]), *registry.execute_tool_calls(calls), *asyncio.run(both())]
+    assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
+
+
+# --- time
+def test_a_tool_that_takes_too_long_is_an_error_and_its_neighbours_are_not():
+    release = threading.Event()
+    def hang() -> None:
+        release.wait(20)
+    async def ahang() -> None:
+        await asyncio.sleep(20)
+    registry = ToolRegistry([add])
+    for func in (hang, ahang):
+        registry.register(func, metadata=ToolMetadata(timeout=0.05))
+    calls = [wire("hang", {}, "1"), wire("ahang", {}, "2"), wire("add", {"a": 1}, "3")]
+    start = time.monotonic()
+    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls)),
+                    [registry.invoke(call) for call in calls]):
+        assert [result.content for result in results] == [
+            'Error: the tool "hang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.',
+            'Error: the tool "ahang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.', "1"]
+        assert isinstance(results[0].error, ToolTimeoutError)
+    assert time.monotonic() - start < 10
+    release.set()
+
+
+def test_a_hung_tool_does_not_keep_the_program_alive():
+    code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
+            "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
+            "print(r.invoke('hang', {}).is_error)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "True\n" and done.stderr == ""
+
+
+# --- the calls of one turn
+def test_32_tools_that_meet_return_sync_and_async():
+    barrier = threading.Barrier(32, timeout=10)
+    registry = ToolRegistry()
+    registry.register(lambda: barrier.wait() >= 0, name="meet")
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert all(result.value is True for result in registry.execute_tool_calls(calls))
+    assert all(result.value is True for result in asyncio.run(registry.aexecute_tool_calls(calls)))
+
+
+def test_32_async_tools_that_meet_return():
+    registry = ToolRegistry()
+    arrived = []
+    @registry.register
+    async def meet() -> int:
+        arrived.append(1)
+        while len(arrived) % 32:
+            await asyncio.sleep(0.001)
+        return 1
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
+    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
+
+
+def test_at_most_max_workers_run_at_once():
+    running, most, lock = [0], [0], threading.Lock()
+    def busy() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.002)
+        with lock:
+            running[0] -= 1
+    registry = ToolRegistry([busy], max_workers=3)
+    calls = [wire("busy", {}, str(i)) for i in range(20)]
+    registry.execute_tool_calls(calls)
+    asyncio.run(registry.aexecute_tool_calls(calls))
+    assert 1 < most[0] <= 3
+    for wrong in (0, "3", True):
+        with pytest.raises(ValueError):
+            registry.execute_tool_calls(calls, max_workers=wrong)
+
+
+def test_a_thousand_calls_keep_their_order_and_ids():
+    registry = ToolRegistry([add])
+    calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
+    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+        assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
+
+
+def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
+    def where() -> int:
+        return threading.get_ident()
+    registry = ToolRegistry([where])
+    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
+    here = threading.get_ident()
+    assert [result.value == here for result in registry.execute_tool_calls(calls)] == [True, False, True, False]
+    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
+    assert registry.invoke("where", {}).value == here
+    results = asyncio.run(registry.aexecute_tool_calls(calls))
+    assert [result.value == here for result in results] == [True, False, True, False]
+
+
+def test_duplicate_ids_and_unknown_tools_harm_nobody():
+    registry = weather_registry()
+    calls = [wire("add", {"a": 1}, "same"), wire("ad", {}, "same"), wire("add", "[", "same"), wire("add", {"a": 4}, "same")]
+    contents = [result.content for result in registry.execute_tool_calls(calls)]
+    assert (contents[0], contents[3]) == ("1", "4") and "there is no tool" in contents[1] and "not a JSON object" in contents[2]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
+    release = threading.Event()
+    def wait() -> None:
+        release.wait(20)
+    registry = ToolRegistry([add, wait])
+    registry.register(raising(stop()), name="stop")
+    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
+    start = time.monotonic()
+    with pytest.raises(stop) as caught:
+        registry.execute_tool_calls(calls)
+    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
+    with pytest.raises(stop):
+        registry.invoke(calls[2])
+    release.set()
+
+
+def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
+    registry = ToolRegistry([add])
+    @registry.register
+    async def stop() -> None:
+        raise SystemExit(3)
+    @registry.register
+    async def fine() -> int:
+        return 1
+    with pytest.raises(SystemExit):
+        registry.invoke("stop", {})
+    assert registry.invoke("fine", {}).value == 1
+
+
+def test_a_cancelled_batch_cancels_its_async_tools():
+    cancelled = []
+    registry = ToolRegistry()
+    @registry.register
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+    async def main():
+        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+    asyncio.run(main())
+    assert cancelled == [1, 1, 1]
+
+
+def test_the_loop_goes_on_while_a_sync_tool_runs():
+    release = threading.Event()
+    registry = ToolRegistry()
+    registry.register(lambda: release.wait(10), name="wait")
+    async def main():
+        task = asyncio.ensure_future(registry.ainvoke("wait", {}))
+        await asyncio.sleep(0.01)
+        release.set()
+        return await task
+    assert asyncio.run(main()).value is True
+
+
+def test_where_threads_do_not_exist_everything_runs_in_order_and_a_timeout_says_so(monkeypatch):
+    def no_threads(self):
+        raise RuntimeError("can't start new thread")
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    order = []
+    registry = ToolRegistry()
+    registry.register(lambda x: order.append(x), name="f")
+    @registry.register
+    async def later() -> int:
+        await asyncio.sleep(0)
+        return 2
+    registry.execute_tool_calls([wire("f", {"x": i}, str(i)) for i in range(5)])
+    assert order == [0, 1, 2, 3, 4] and registry.invoke("later", {}).value == 2
+    assert asyncio.run(registry.ainvoke("f", {"x": 1})).content == "null"
+    registry.register(add, metadata=ToolMetadata(timeout=1))
+    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
+        assert registry.invoke("add", {"a": 1}).value == 1
+
+
+def boom(x: int) -> int:
+    raise ValueError(f"boom {x}")
+
+
+def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
+    from concurrent.futures import ThreadPoolExecutor
+    async def later(x: int) -> int:
+        return x
+    with ThreadPoolExecutor(2) as executor:
+        registry = ToolRegistry([add, boom, later], executor=executor)
+        registry.register(lambda: time.sleep(0.5), name="slow", metadata=ToolMetadata(timeout=0.02))
+        calls = [wire("add", {"a": "1"}), wire("boom", {"x": 1}), wire("later", {"x": 3}), wire("add", {}), wire("slow", {})]
+        for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+            assert [result.value for result in results] == [1, None, 3, None, None]
+            assert type(results[1].error) is ValueError and "is missing" in results[3].content
+            assert isinstance(results[4].error, ToolTimeoutError)
+
+
+class Untravelled(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+def test_an_exception_that_cannot_travel_is_told_in_words():
+    outcome = toolreg._shipped(raising(Untravelled(1, 2)), (), {})
+    assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
+
+
+# --- the routing step as a whole
+def test_respond_is_the_whole_routing_step():
+    registry = weather_registry()
+    message = {"role": "assistant", "content": None, "tool_calls": [wire("add", {"a": 1}, "x"), wire("get_weather", {"city": "Oslo"}, "y")]}
+    answers = [{"role": "tool", "tool_call_id": "x", "content": "1"}, {"role": "tool", "tool_call_id": "y", "content": "Oslo 1 c"}]
+    for got in (registry.respond(message), asyncio.run(registry.arespond(message))):
+        assert [{key: each[key] for key in ("role", "tool_call_id", "content")} for each in got] == answers
+    assert registry.respond({"role": "assistant", "content": "hello"}) == []
+    calls = parse_tool_calls(message)
+    both = registry.build_tool_call_messages(calls, registry.execute_tool_calls(calls))
+    assert both[0]["role"] == "assistant" and len(both) == 3
+
+
+# --- many calls of many kinds
+CALL_KINDS = {
+    "fine": wire("add", {"a": 1, "b": 2}), "text": wire("add", {"a": "1"}), "wrong": wire("add", {"a": "?"}),
+    "missing": wire("add", {}), "unknown": wire("nothing", {}), "cut": wire("add", '{"a": 1'), "list": wire("add", "[1]"),
+    "raises": wire("boom", {"x": 1}), "async": wire("later", {"x": 1}), "reason": wire("add", {"a": 1, "toolcall_reason": "r"}),
+    "none": wire("add", None), "stays": wire("stays", {"a": 2}),
+}
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=8))
+def test_all_paths_give_equal_results_one_per_call_in_order(kinds):
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+    registry = ToolRegistry([add, boom, later])
+    registry.register(add, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [{**CALL_KINDS[kind], "id": f"c{i}"} for i, kind in enumerate(kinds)]
+    async def one_by_one():
+        return [await registry.ainvoke(call) for call in calls]
+    ways = [[registry.invoke(call) for call in calls], registry.execute_tool_calls(calls),
+            registry.execute_tool_calls(calls, max_workers=1), asyncio.run(registry.aexecute_tool_calls(calls)),
+            asyncio.run(registry.aexecute_tool_calls(calls, max_workers=1)), asyncio.run(one_by_one())]
+    assert all(way == ways[0] for way in ways)
+    assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
+    assert [result.tool_call_id for result in ways[0]] == [call["id"] for call in calls]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from(["register", "replace", "unregister", "disable", "enable"]),
+                          st.sampled_from("abc")), max_size=15))
+def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
+    registry, names, off = ToolRegistry(), [], set()
+    for step, name in steps:
+        tool = Tool(name, "", {}, print)
+        if step == "register" and name in names:
+            with pytest.raises(ToolDefinitionError):
+                registry.register(tool)
+        elif step in ("register", "replace"):
+            registry.register(tool, replace=step == "replace")
+            names += [name] * (name not in names)
+        elif name not in names:
+            with pytest.raises(ToolNotFoundError):
+                getattr(registry, step)(name)
+        else:
+            getattr(registry, step)(name)
+            off = off | {name} if step == "disable" else off - {name}
+            names = [each for each in names if each != name or step != "unregister"]
+        assert registry.list_tools() == names
+        assert [schema["function"]["name"] for schema in registry.get_schemas()] == [each for each in names if each not in off]
+
+
+def test_importers_mount_a_method_that_registers_and_names_spaces():
+    class Registry(ToolRegistry):
+        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
+    registry = Registry()
+    tools = registry.register_from_list("a", "b", namespace="my list")
+    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
+
+
+# ---------------------------------------------------------------------------
+# 11. The loop: the message flow
+# ---------------------------------------------------------------------------
+def calls_message(*calls, content=None):
+    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
+
+
+def history_faults(messages):
+    """Say where a history breaks the rule: each call answered once, right after its message."""
+    faults, at = [], 0
+    while at < len(messages):
+        message, at = messages[at], at + 1
+        asked = [call["id"] for call in message.get("tool_calls") or []]
+        answered = []
+        while asked and at < len(messages) and messages[at]["role"] == "tool":
+            answered.append(messages[at]["tool_call_id"])
+            at += 1
+        if asked != answered or len(set(asked)) != len(asked) or message["role"] == "tool":
+            faults.append((asked, answered))
+    return faults
+
+
+def test_the_loop_runs_to_the_answer_and_leaves_the_callers_list_alone():
+    registry = weather_registry()
+    model = scripted_model(ToolCall("c1", "get_weather", {"city": "Oslo"}), "It is fine.")
+    messages = [{"role": "user", "content": "weather?"}]
+    history = run_agent(model, messages, registry)
+    assert len(messages) == 1 and [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
+    assert history[2]["content"] == "Oslo 1 c" and history[-1]["content"] == "It is fine."
+    assert history_faults(history) == []
+
+
+def test_the_loop_is_a_stream_of_new_messages():
+    model = scripted_model([ToolCall("c1", "add", {"a": 1}), ToolCall("c2", "add", {"a": 2})], "done")
+    roles = [message["role"] for message in agent_loop(model, "go", weather_registry())]
+    assert roles == ["assistant", "tool", "tool", "assistant"]
+
+
+def test_a_model_reads_its_errors_and_may_try_again():
+    def correct(messages):
+        assert '- city: is missing' in messages[-1]["content"]
+        return ToolCall("c2", "get_weather", {"city": "Oslo"})
+    history = run_agent(scripted_model(ToolCall("c1", "get_weather", {"town": "Oslo"}), correct, "ok"), "go", weather_registry())
+    assert history[4]["content"] == "Oslo 1 c" and history[-1]["content"] == "ok"
+
+
+def test_at_the_limit_the_error_carries_a_history_that_is_whole():
+    asked = []
+    def endless(*, messages, **_):
+        asked.append(1)
+        return calls_message(wire("add", {"a": 1}, f"c{len(asked)}"))
+    with pytest.raises(MaxTurnsExceeded) as caught:
+        run_agent(endless, "go", weather_registry(), max_turns=3)
+    assert len(asked) == 3 and len(caught.value.messages) == 7 and history_faults(caught.value.messages) == []
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"max_turns": 0}, ValueError), ({"max_turns": "3"}, ValueError), ({"tool_choice": "nothing"}, ToolNotFoundError),
+    ({"turns": 3}, TypeError)])
+def test_options_that_cannot_be_are_refused_before_the_model_is_asked(options, error):
+    with pytest.raises(error):
+        agent_loop(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options)
+    with pytest.raises(error):
+        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
+
+
+def recorder(*answers):
+    model, seen = scripted_model(*answers), []
+    def recording(**asked):
+        seen.append(asked)
+        return model(**asked)
+    return recording, seen
+
+
+def test_the_model_is_given_messages_tools_and_choice():
+    model, seen = recorder("hello")
+    registry = weather_registry()
+    run_agent(model, "go", registry)
+    assert seen == [{"messages": [{"role": "user", "content": "go"}], "tools": registry.get_schemas(), "tool_choice": "auto"}]
+
+
+def test_without_tools_neither_tools_nor_choice_are_sent():
+    model, seen = recorder("hello")
+    run_agent(model, "go", ToolRegistry())
+    assert list(seen[0]) == ["messages"]
+
+
+@pytest.mark.parametrize("choice, first", [
+    ("required", "required"), ("any", "required"), ("add", {"type": "function", "function": {"name": "add"}})])
+def test_a_forced_choice_holds_until_the_first_turn_with_calls(choice, first):
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "add", {"a": 1}), "ok")
+    run_agent(model, "go", weather_registry(), tool_choice=choice)
+    assert [asked["tool_choice"] for asked in seen] == [first, "auto", "auto"]
+
+
+def test_a_model_that_ignores_a_forced_choice_and_answers_is_final():
+    assert run_agent(scripted_model("no"), "go", weather_registry(), tool_choice="required")[-1]["content"] == "no"
+
+
+def test_while_no_tool_is_to_be_called_calls_are_answered_and_not_run():
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="f")
+    model, seen = recorder(ToolCall("1", "f", {}), "ok")
+    history = run_agent(model, "go", registry, tool_choice="none")
+    assert history[2]["content"] == "Error: no tool was to be called now.\nAnswer without one." and ran == []
+    assert [asked["tool_choice"] for asked in seen] == ["none", "none"] and history_faults(history) == []
+
+
+def test_while_a_tool_is_asked_for_by_name_the_others_are_not_run():
+    model = scripted_model([ToolCall("1", "get_weather", {"city": "Oslo"}), ToolCall("2", "add", {"a": 1})], "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice="add")
+    assert history[2]["content"] == 'Error: only the tool "add" was to be called now.\nCall that one.'
+    assert history[3]["content"] == "1" and history_faults(history) == []
+
+
+def test_calls_without_ids_or_with_one_id_get_their_own_in_a_copy():
+    reply = calls_message(wire("add", {"a": 1}, None), wire("add", {"a": 2}, "x"), wire("add", {"a": 3}, "x"))
+    del reply["tool_calls"][0]["id"]
+    before = json.dumps(reply)
+    history = run_agent(scripted_model(reply, "ok"), "go", weather_registry())
+    assert json.dumps(reply) == before and history_faults(history) == []
+    assert [message["content"] for message in history if message["role"] == "tool"] == ["1", "2", "3"]
+
+
+def test_the_assistant_message_is_kept_as_it_came():
+    reply = {**calls_message(wire("add", {"a": 1}), content="thinking"), "extra": {"signature": "abc"}}
+    assert run_agent(scripted_model(reply, "ok"), "go", weather_registry())[1] == reply
+
+
+def test_the_async_twin_gives_the_same_history_with_sync_and_async_models():
+    async def amodel(**asked):
+        await asyncio.sleep(0)
+        return model(**asked)
+    answers = [ToolCall("1", "add", {"a": 1}), [ToolCall("2", "nothing", {}), ToolCall("3", "add", "[")], "ok"]
+    histories = [run_agent(scripted_model(*answers), "go", weather_registry()),
+                 asyncio.run(arun_agent(scripted_model(*answers), "go", weather_registry()))]
+    model = scripted_model(*answers)
+    histories.append(asyncio.run(arun_agent(amodel, "go", weather_registry())))
+    model = scripted_model(*answers)
+    histories.append(run_agent(amodel, "go", weather_registry()))
+    assert all(history == histories[0] for history in histories) and histories[0][-1]["content"] == "ok"
+
+
+@pytest.mark.parametrize("error", [ValueError("down"), StopIteration()])
+def test_what_a_model_raises_is_raised(error):
+    def model(**_):
+        raise error
+    with pytest.raises((ValueError, RuntimeError)):
+        run_agent(model, "go", weather_registry())
+
+
+def test_a_scripted_model_that_has_no_more_answers_says_so():
+    with pytest.raises(ToolRegError, match="no more answers .it had 1"):
+        run_agent(scripted_model(ToolCall("1", "add", {"a": 1})), "go", weather_registry())
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=4), max_size=5), st.integers(1, 5),
+       st.sampled_from(["auto", "none", "required", "add"]))
+def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, choice):
+    asked = []
+    def model(**_):
+        asked.append(1)
+        kinds = turns[len(asked) - 1] if len(asked) <= len(turns) else []
+        return calls_message(*[{**CALL_KINDS[kind], "id": None if i % 2 else "same"} for i, kind in enumerate(kinds)], content="x")
+    try:
+        history = run_agent(model, "go", ToolRegistry([add, boom]), max_turns=max_turns, tool_choice=choice)
+    except MaxTurnsExceeded as limit:
+        history = limit.messages
+    assert len(asked) <= max_turns and history_faults(history) == []
+
+
+# ---------------------------------------------------------------------------
+# 13. Tools from classes
+# ---------------------------------------------------------------------------
+class Shelf:
+    "Keep books."
+
+    size: int = 3
+
+    def __init__(self, books):
+        self.books = books
+
+    def __len__(self):
+        return len(self.books)
+
+    def add(self, title: str, copies: int = 1) -> int:
+        "Add a book."
+        self.books += [title] * copies
+        return len(self.books)
+
+    async def find(self, title: str) -> bool:
+        "Find a book."
+        return title in self.books
+
+    @functools.lru_cache(maxsize=None)  # noqa: B019
+    def cached(self) -> str:
+        return "cached"
+
+    @classmethod
+    def make(cls, kind: str) -> str:
+        "Make a shelf."
+        return f"{cls.__name__} of {kind}"
+
+    @staticmethod
+    def double(n: int) -> int:
+        return 2 * n
+
+    @property
+    def explosive(self):
+        raise AssertionError("a property was evaluated")
+
+    @functools.cached_property
+    def explosive_too(self):
+        raise AssertionError("a property was evaluated")
+
+    def _private(self):
+        return "private"
+
+    class Inner:
+        pass
+
+
+class Bookcase(Shelf):
+    def add(self, title: str) -> str:
+        "Add a book to a bookcase."
+        return "overridden"
+
+    find = None
+
+    def bad(self, callback: threading.Lock) -> None:
+        "Take what no model can write."
+
+
+def test_the_public_methods_of_an_instance_become_tools_that_share_it():
+    registry = ToolRegistry()
+    shelf = Shelf([])
+    tools = registry.register_from_class(shelf)
+    assert [tool.name for tool in tools] == ["add", "find", "cached", "make", "double"] == registry.list_tools()
+    assert tools.refused == {} and registry["add"].description == "Add a book."
+    assert registry["add"].parameters == Tool.from_function(shelf.add).parameters
+    assert registry.invoke("add", {"title": "T", "copies": "2"}).value == 2
+    assert [registry.invoke("find", {"title": title}).value for title in ("T", "U")] == [True, False]
+    assert registry.invoke("make", {"kind": "oak"}).value == "Shelf of oak"
+    assert registry.invoke("double", {"n": 4, "toolcall_reason": "why"}).reason == "why"
+
+
+def test_a_class_gives_its_static_and_class_methods_and_names_what_needs_an_instance():
+    with pytest.warns(ToolRegWarning, match="Shelf: 3 of 5 tools left out"):
+        tools = class_tools(Shelf)
+    assert [tool.name for tool in tools] == ["make", "double"]
+    assert tools.refused == dict.fromkeys(("add", "find", "cached"), "needs an instance (write Shelf(…) for the class)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [tool.name for tool in class_tools(Shelf, include=["make"])] == ["make"]
+
+
+def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away():
+    with pytest.warns(ToolRegWarning, match="callback"):
+        tools = class_tools(Bookcase([]))
+    assert {tool.name for tool in tools} == {"add", "cached", "make", "double"} and list(tools.refused) == ["bad"]
+    assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
+
+
+def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
+    assert [tool.name for tool in class_tools(Shelf([]), include="add")] == ["add"]
+    assert [tool.name for tool in class_tools(Shelf([]), include=["find", "add"], exclude=["find"])] == ["add"]
+    for options in ({"include": ["ad"]}, {"exclude": ["_private"]}, {"include": ["explosive"]}):
+        with pytest.raises(ToolDefinitionError,
+                           match="there is no public method .* \\(there are: add, find, cached, make, double\\)"):
+            class_tools(Shelf([]), **options)
+    with pytest.raises(ToolDefinitionError, match="has no public methods"):
+        class_tools(object())
+
+
+def test_one_class_can_be_registered_twice_under_two_namespaces():
+    registry = ToolRegistry()
+    registry.register_from_class(Shelf(["a"]), namespace="left", include=["add"])
+    registry.register_from_class(Shelf([]), namespace="right", include=["add"])
+    assert [registry.invoke(f"{side}-add", {"title": "b"}).value for side in ("left", "right")] == [2, 1]
+    with pytest.raises(ToolDefinitionError, match="already registered: left-add"):
+        registry.register_from_class(Shelf([]), namespace="left", include=["add"])
+
+
+# ---------------------------------------------------------------------------
+# 14. Tools from LangChain
+# ---------------------------------------------------------------------------
+class LangChainLike:
+    """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
+
+    description, tags, args_schema, coroutine = "Add numbers.", ["sums"], None, None
+    response_format, handle_tool_error, handle_validation_error = "content", False, False
+
+    def __init__(self, name, invoke, schema, **attributes):
+        self.name, self.run, self.tool_call_schema, self.given = name, invoke, schema, []
+        vars(self).update(attributes)
+
+    tool_call_schema = None
+
+    def invoke(self, given):
+        self.given.append(given)
+        return self.run(given)
+
+    async def ainvoke(self, given):
+        await asyncio.sleep(0)
+        return self.invoke(given)
+
+    def _arun(self):
+        pass
+
+
+LangChainLike.__module__ = "langchain_core.tools"
+ADD = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
+
+
+class ToolMessageLike(NamedTuple):
+    content: Any
+    artifact: Any = None
+    status: str = "success"
+    tool_call_id: str = "1"
+
+
+def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
+    tool = LangChainLike("add", lambda given: given["a"] + 1, ADD)
+    registry = ToolRegistry(think_augment=True)
+    registered, = registry.register_from_langchain(tool)
+    assert (registered.name, registered.description, registered.parameters) == ("add", "Add numbers.", ADD)
+    assert registered.metadata.source == "langchain" and registered.metadata.tags == {"sums"}
+    result = registry.invoke("add", {"a": "1", "toolcall_reason": "why"})
+    assert (result.value, result.reason, tool.given) == (2, "why", [{"a": 1}])
+    assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
+
+
+def test_a_tool_with_a_coroutine_is_awaited():
+    tool = LangChainLike("add", lambda given: 7, ADD, coroutine=print)
+    registered, = langchain_tools(tool)
+    assert registered.run({"a": 1}) == 7 and asyncio.run(registered.arun({"a": 1})) == 7
+    assert asyncio.iscoroutinefunction(registered.func) or registered._is_async
+
+
+@pytest.mark.parametrize("message, content, value", [
+    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}),
+    (ToolMessageLike("text"), "text", "text"),
+    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3),
+])
+def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_program(message, content, value):
+    tool = LangChainLike("add", lambda given: message, ADD, response_format="content_and_artifact")
+    result = ToolRegistry(langchain_tools(tool)).invoke("add", {"a": 1})
+    assert (result.content, result.value, result.is_error) == (content, value, False)
+    given, = tool.given
+    assert given.pop("id") and given == {"type": "tool_call", "name": "add", "args": {"a": 1}}
+
+
+def test_an_error_that_langchain_made_text_of_is_an_error_here_and_a_tool_exception_speaks_for_itself():
+    class ToolException(Exception):
+        pass
+
+    def fail(given):
+        raise ToolException("no luck")
+    handled = LangChainLike("handled", lambda given: ToolMessageLike("handled it", status="error"), ADD,
+                            handle_tool_error=True)
+    registry = ToolRegistry(langchain_tools(handled, LangChainLike("fails", fail, ADD),
+                                            LangChainLike("crashes", lambda given: 1 // 0, ADD)))
+    contents = [registry.invoke(name, {"a": 1}) for name in ("handled", "fails", "crashes")]
+    assert all(result.is_error for result in contents)
+    assert [result.content for result in contents][:2] == ["handled it", "no luck"]
+    assert "ZeroDivisionError" in contents[2].content
+
+
+def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_legal():
+    class Broken(LangChainLike):
+        @property
+        def tool_call_schema(self):
+            raise TypeError("no schema")
+
+        @tool_call_schema.setter
+        def tool_call_schema(self, schema):
+            pass
+    with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
+        tools = langchain_tools(len, LangChainLike("legacy search!", print, ADD), Broken("broken", print, None))
+    assert [tool.name for tool in tools] == ["legacy_search"]
+    assert set(tools.refused.values()) == {"is no LangChain tool (write *tools for a list of them)",
+                                           "its schema cannot be read: TypeError: no schema"}
+
+
+# ---------------------------------------------------------------------------
+# 15. The network: one careful HTTP request, one reader of server-sent events
+# ---------------------------------------------------------------------------
+@contextlib.contextmanager
+def serving(answer, wrap=lambda connection: connection):
+    """Serve a loopback port from a thread and give (url, requests); answer(request, connection) or bytes."""
+    requests, stopped = [], threading.Event()
+
+    def serve():
+        while not stopped.is_set():
+            with contextlib.suppress(OSError):
+                connection, _ = listener.accept()
+                connection.settimeout(5)
+                with wrap(connection) as connection:
+                    requests.append(read_request(connection))
+                    reply = answer if isinstance(answer, bytes) else answer(requests[-1], connection)
+                    connection.sendall(reply or b"")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", requests
+        finally:
+            stopped.set()
+            thread.join(5)
+
+
+def read_request(connection):
+    data = b""
+    while b"\r\n\r\n" not in data and (piece := connection.recv(65_536)):
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    while length and len(body) < int(length[0].split(b":")[1]) and (piece := connection.recv(65_536)):
+        body += piece
+    return head + b"\r\n\r\n" + body
+
+
+def http_answer(body=b"", status="200 OK", **headers):
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in {"content_length": len(body), **headers}.items()]
+    return ("\r\n".join([f"HTTP/1.1 {status}", *lines]) + "\r\n\r\n").encode() + body
+
+
+def test_a_request_carries_its_method_path_headers_and_body_and_asks_for_no_compression():
+    with serving(http_answer("später".encode(), X_Y="1")) as (url, requests):
+        response = toolreg._request("POST", url + "/a/b?c=d#e", headers={"X-Key": "s\t☃"}, body=b"12")
+        assert (response.status, response.headers["x-y"], response.read()) == (200, "1", "später".encode())
+    head, body = requests[0].split(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    assert (first, body) == ("POST /a/b?c=d HTTP/1.1", b"12")
+    assert sorted(lines) == ["accept-encoding: identity", "accept: */*", "connection: close", "content-length: 2",
+                             "host: " + url[7:], f"user-agent: toolreg/{toolreg.__version__}", "x-key: s\t☃"]
+
+
+def test_a_body_comes_whole_however_it_is_framed():
+    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    for answer in (chunked, b"HTTP/1.0 200 OK\r\n\r\nabcde", http_answer(b"abcde"), http_answer(b"abcde") + b"extra"):
+        with serving(answer) as (url, _):
+            assert toolreg._request("GET", url).read() == b"abcde"
+    with serving(http_answer(b"", "204 No Content")) as (url, _):
+        assert toolreg._request("DELETE", url).read() == b""
+    with serving(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n") as (url, _):
+        assert toolreg._request("HEAD", url).read() == b""
+
+
+@pytest.mark.parametrize("url", [
+    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/",
+    "file:///etc/passwd", "//h/",
+    "h/a", "", "http://", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/", "http://h:99999/",
+    "http://[::1/"])
+def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
+    with pytest.raises(HttpError, match="^url: ") as caught:
+        toolreg._request("GET", url)
+    assert "u:p" not in str(caught.value)
+
+
+@pytest.mark.parametrize("headers", [
+    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, {"a b": "1"}, {"a:": "1"},
+    {"": "1"}, {"ä": "1"},
+    {"a\r\n": "1"}, {"Host": "evil"}, {"content-length": "0"}, {"Transfer-Encoding": "chunked"}])
+def test_a_header_that_could_change_the_request_is_refused_and_its_value_never_shown(headers):
+    with pytest.raises(HttpError, match="^headers: ") as caught:
+        toolreg._request("GET", "http://127.0.0.1:1", headers=headers)
+    assert "b: 2" not in str(caught.value)
+    with pytest.raises(HttpError, match="^method: "):
+        toolreg._request("GET / HTTP/1.1\r\n", "http://127.0.0.1:1")
+
+
+def test_where_no_answer_comes_an_error_names_the_origin_only():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for url in (f"http://127.0.0.1:{port}/secret?key=secret", "http://no-such-host.invalid/secret",
+                f"http://{'a' * 70}.b/secret"):
+        with pytest.raises(HttpError) as caught:
+            toolreg._request("GET", url)
+        assert str(caught.value).startswith(url.partition("/secret")[0] + ": ") and "secret" not in str(caught.value)
+        assert caught.value.status is None
+    for junk in (b"", b"junk\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x" * 70_000,
+                 b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200):
+        with serving(junk) as (url, _), pytest.raises(HttpError) as caught:
+            toolreg._request("GET", url + "/secret")
+        assert str(caught.value).startswith(url + ": ") and len(str(caught.value)) < 300
+
+
+def test_a_body_that_was_cut_short_or_is_too_large_is_an_error():
+    half_chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabc"
+    no_last_chunk = half_chunk + b"de\r\n"
+    for cut in (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc", half_chunk, no_last_chunk,
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nabc"):
+        with serving(cut) as (url, _):
+            with pytest.raises(HttpError, match="IncompleteRead"):
+                toolreg._request("GET", url).read()
+            with pytest.raises(HttpError):
+                list(toolreg._request("GET", url).lines())
+    with serving(http_answer(b"x" * 1000)) as (url, _):
+        with pytest.raises(HttpError, match="larger than 999 bytes"):
+            toolreg._request("GET", url).read(999)
+        assert len(toolreg._request("GET", url).read(1000)) == 1000
+        with pytest.raises(HttpError, match="a line is longer than 999 bytes"):
+            list(toolreg._request("GET", url).lines(999))
+
+
+def drip(request, connection):
+    """Send a byte every 50 ms, so that no single wait is long."""
+    where = request.split()[1]
+    connection.sendall(b"HTTP/1.1 200 OK\r\n" if where == b"/head" else b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(100):
+        connection.sendall(b"x" if where == b"/head" else b": ping\n")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("path", ["/head", "/body"])
+def test_bytes_that_drip_cannot_stretch_the_timeout(path):
+    with serving(drip) as (url, _):
+        start = time.monotonic()
+        with pytest.raises(ToolTimeoutError, match="no complete answer within the timeout"):
+            toolreg._request("GET", url + path, timeout=0.3).read()
+        assert 0.25 < time.monotonic() - start < 1
+
+
+def test_a_far_side_that_does_not_read_cannot_stretch_the_timeout():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        start = time.monotonic()
+        with pytest.raises(ToolTimeoutError):
+            toolreg._request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}", body=bytes(50_000_000),
+                             timeout=0.3)
+        assert time.monotonic() - start < 1
+
+
+def test_the_deadline_of_a_stream_can_be_moved_and_its_end_can_come_from_another_thread():
+    with serving(drip) as (url, _):
+        response = toolreg._request("GET", url, timeout=None)
+        lines = response.lines()
+        assert next(lines) == ": ping"
+        response.wire.deadline = time.monotonic() + 0.2
+        with pytest.raises(ToolTimeoutError):
+            list(lines)
+
+    def begin(request, connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        time.sleep(0.6)
+    with serving(begin) as (url, _):
+        response = toolreg._request("GET", url, timeout=20)
+        threading.Timer(0.2, response.wire.hang_up).start()
+        start = time.monotonic()
+        with contextlib.suppress(HttpError):
+            assert response.read() == b""
+        assert time.monotonic() - start < 0.5
+
+
+def test_what_an_error_answer_says_is_cut_and_kept():
+    with serving(http_answer(b"no such\n item" + b"!" * 9000, "404 Not Found", Retry_After="7")) as (url, _):
+        error = toolreg._request("GET", url + "/secret").error()
+    assert (error.status, error.headers["retry-after"], len(error.body)) == (404, "7", 2000)
+    assert str(error).startswith(f"{url} answered 404 Not Found: no such item!!!") and len(str(error)) < 2100
+    with serving(http_answer(status="500 ")) as (url, _):
+        assert str(toolreg._request("GET", url).error()) == f"{url} answered 500"
+    with serving(b"HTTP/1.1 503 Busy\r\ncontent-length: 9\r\n\r\nabc") as (url, _):
+        assert str(toolreg._request("GET", url).error()) == f"{url} answered 503 Busy: abc"
+
+
+SECRETS = {"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/x"}
+
+
+def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never_gets_them():
+    with serving(http_answer(b"there")) as (there, far):
+        def answer(request, connection):
+            path = request.split()[1].decode()
+            return http_answer(b"here") if path == "/end" else http_answer(status="302 Found", location=targets[path])
+
+        targets = {"/near": "end", "/far": there + "/x", "/loop": "/loop", "/file": "file:///etc/passwd",
+                   "/back": "back2"}
+        with serving(answer) as (here, near):
+            assert toolreg._request("GET", here + "/near", headers=SECRETS).read() == b"here"
+            assert near[1].count(b"secret") == 3
+            assert toolreg._request("GET", here + "/far", headers=SECRETS).read() == b"there"
+            assert b"secret" not in far[0] and b"accept: text/x" in far[0]
+            with pytest.raises(HttpError, match="redirected more than 5 times"):
+                toolreg._request("GET", here + "/loop")
+            assert len(near) == 2 + 1 + 6
+            with pytest.raises(HttpError, match="does not begin with http"):
+                toolreg._request("GET", here + "/file")
+            assert toolreg._request("POST", here + "/near", body=b"1").status == 302
+
+
+def test_a_request_without_a_body_says_so_where_one_is_usual_and_no_body_goes_to_another_origin():
+    with serving(http_answer(b"there")) as (there, far), serving(http_answer(status="302 F", location=there)) as (url, _):
+        toolreg._request("POST", there)
+        toolreg._request("GET", there)
+        assert [b"content-length: 0\r\n" in request for request in far] == [True, False]
+        assert toolreg._request("GET", url, body=b"secret").read() == b"there"
+        assert b"secret" not in far[2] and b"content-length" not in far[2]
+
+
+def test_a_body_follows_307_and_308_within_the_origin_only():
+    with serving(http_answer(b"there")) as (there, far):
+        def answer(request, connection):
+            path = request.split()[1].decode()
+            return http_answer(b"here") if path == "/end" else http_answer(status="307 T", location=targets[path])
+
+        targets = {"/near": "/end", "/far": there}
+        with serving(answer) as (here, near):
+            assert toolreg._request("PUT", here + "/near", body=b"12").read() == b"here"
+            assert [request.endswith(b"\r\n\r\n12") for request in near] == [True, True]
+            assert toolreg._request("PUT", here + "/far", body=b"12").status == 307
+            assert far == []
+
+
+def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
+    import ssl
+    (tmp_path / "pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pem")
+
+    def wrap(connection):
+        return context.wrap_socket(connection, server_side=True)
+
+    with serving(http_answer(status="302 Found", location="http://127.0.0.1:1/"), wrap) as (url, requests):
+        url = url.replace("http://127.0.0.1", "https://localhost")
+        with pytest.raises(HttpError, match="certificate verify failed"):
+            toolreg._request("GET", url)
+        assert requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+        toolreg._tls_context.cache_clear()
+        with pytest.raises(HttpError, match="redirects from https to http"):
+            toolreg._request("GET", url)
+        with pytest.raises(HttpError, match="mismatch"):
+            toolreg._request("GET", url.replace("localhost", "127.0.0.1"))
+        assert toolreg._request("POST", url, body=bytes(100_000)).status == 302
+        toolreg._tls_context.cache_clear()
+
+
+SSE = [
+    (b"data: a\n\n", [("message", "a", "", None)]),
+    (b"\xef\xbb\xbfdata: a\r\ndata:b\r\n\r\n", [("message", "a\nb", "", None)]),
+    (b"event: e\rid: 1\rdata:  x\r\r", [("e", " x", "1", None)]),
+    (b": comment\n\n:\n\ndata\n\n", [("message", "", "", None)]),
+    (b"id: 1\ndata:\n\nretry: 50\n\ndata: b\n\n",
+     [("message", "", "1", None), ("message", None, "1", 50), ("message", "b", "1", 50)]),
+    (b"id: 1\nid: 2\x00\nretry: 5s\nretry: " + b"9" * 5000 + b"\ndata: a: b\nunknown: 1\n\n",
+     [("message", "a: b", "1", None)]),
+    (b"event: e\n\ndata: a\n\nid\ndata: \xe2\x98\x83\xff\n\n",
+     [("message", "a", "", None), ("message", "☃\ufffd", "", None)]),
+    (b"data: a\n\ndata: cut", [("message", "a", "", None)]),
+    (b"data: a\n\ndata: cut\n", [("message", "a", "", None)]),
+]
+
+
+@pytest.mark.parametrize("text, events", SSE)
+def test_server_sent_events_are_read_as_the_standard_says(text, events):
+    with serving(b"HTTP/1.1 200 OK\r\n\r\n" + text) as (url, _):
+        assert list(toolreg._sse_events(toolreg._request("GET", url).lines())) == events
+
+
+@given(st.data())
+@settings(max_examples=50)
+def test_lines_do_not_depend_on_how_the_bytes_arrive(data):
+    text = "".join(data.draw(st.lists(st.sampled_from(["\r", "\n", "\r\n", "a", "é", "bc"]), max_size=12))).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
+    response = object.__new__(toolreg._Response)
+    response.pieces = lambda: (text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)]) if a < b)
+    assert list(response.lines()) == [line.decode()
+                                      for line in text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").splitlines()]
+
+
+def test_an_event_is_bounded(monkeypatch):
+    monkeypatch.setattr(toolreg, "MAX_BODY", 100)
+    assert len(list(toolreg._sse_events(["data: " + "x" * 80, ""] * 3))) == 3
+    with pytest.raises(HttpError, match="longer than 100 characters"):
+        list(toolreg._sse_events(["data: x"] * 30))
+
+
+# a self-signed certificate for localhost and its key, made for this test alone
+CERTIFICATE = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgOT4fYdYVhz+r6OQP
+brd/ULyaB6DeeK1t+g6PygiSY12hRANCAASUb915ISf8V+WVlQra7CV2igf1a1dS
+1qFXHUQiIngl+uUpKce/XINbSDb/0I9LdbQBd4WfBSbSBPLXvXdRcefs
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBlTCCATugAwIBAgIUe06R6FIGFn6ADh4S0qDSX0CVIpcwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDE1NDUyOFoYDzIxMjYxMTA2
+MTU0NTI4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASUb915ISf8V+WVlQra7CV2igf1a1dS1qFXHUQiIngl+uUpKce/XINb
+SDb/0I9LdbQBd4WfBSbSBPLXvXdRcefso2kwZzAdBgNVHQ4EFgQUEHt74dN71rpP
+6g/TsVxKB8TvHRgwHwYDVR0jBBgwFoAUEHt74dN71rpP6g/TsVxKB8TvHRgwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+SAAwRQIgTRGi+RATVv5RhhKgenrjzVSuYmzP5MO0wIuk+P687VYCIQCpCj4Y8iXm
+tX9YuoSiczyLLQ+UWyXp/rDUnyTSoh1/Jw==
+-----END CERTIFICATE-----
+"""
+
+
+# ---------------------------------------------------------------------------
+# 16. Tools from OpenAPI
+# ---------------------------------------------------------------------------
+def describe(operation=None, path="/x", method="get", version="3.1.0", **more):
+    """Write a description with one operation."""
+    return {"openapi": version, "info": {"title": "t", "version": "1"}, "servers": [{"url": "https://example.com"}],
+            "paths": {path: {method: {"operationId": "op", **(operation or {})}}}, **more}
+
+
+def parameter(name, schema=None, where="query", **more):
+    return {"name": name, "in": where, "schema": schema or {"type": "string"}, **more}
+
+
+def json_body(schema, **more):
+    return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": True, **more}}
+
+
+def only(tools):
+    tool, = tools
+    return tool
+
+
+def sent_by(document, arguments, answer=None, **options):
+    """Call the one tool of a document on a recording server; give (the raw request, the result)."""
+    with serving(answer or http_answer(b"ok")) as (url, requests):
+        tool = only(openapi_tools(document, base_url=url, **options))
+        result = ToolRegistry([tool]).invoke(tool.name, arguments)
+    return (requests[0].decode() if requests else None), result
+
+
+LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
+
+
+@pytest.mark.parametrize("given, value, target", [
+    (parameter("q"), "ä &=?#/%+", "/x?q=%C3%A4%20%26%3D%3F%23%2F%25%2B"),
+    (parameter("q"), "", "/x?q="),
+    (parameter("q[]", {"type": "integer"}), 5, "/x?q%5B%5D=5"),
+    (parameter("q", {"type": "number"}), 1.5, "/x?q=1.5"),
+    (parameter("q", {"type": "boolean"}), False, "/x?q=false"),
+    (parameter("q", {"type": ["string", "null"]}), None, "/x"),
+    (parameter("q", {"type": "array"}), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
+    (parameter("q", {"type": "array"}), [], "/x"),
+    (parameter("q", {"type": "array"}, explode=False), LIST, "/x?q=a%20b,c%2Cd,5,true"),
+    (parameter("q", {"type": "object"}), DICT, "/x?k=v%26&n=1"),
+    (parameter("q", {"type": "object"}, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
+    (parameter("q", {"type": "array"}), [{"a": 1}], "/x?q=%7B%22a%22%3A%201%7D"),
+    (parameter("id", where="path"), "../a?b#c/%2f", "/x/..%2Fa%3Fb%23c%2F%252f"),
+    (parameter("id", {"type": "array"}, "path"), LIST, "/x/a%20b,c%2Cd,5,true"),
+    (parameter("id", {"type": "object"}, "path", explode=True), DICT, "/x/k=v%26,n=1"),
+    (parameter("id", {"type": "object"}, "path", style="simple"), DICT, "/x/k,v%26,n,1"),
+    (parameter("größe 1", where="path"), "ß", "/%C3%BC%20x/%C3%9F"),
+])
+def test_a_parameter_is_written_in_its_style(given, value, target):
+    paths = {"id": "/x/{id}", "größe 1": "/ü x/{größe 1}"}
+    document = describe({"parameters": [given]}, paths.get(given["name"], "/x"))
+    name, = only(openapi_tools(document)).parameters["properties"]
+    request, result = sent_by(document, {name: value})
+    assert request.startswith(f"GET {target} HTTP/1.1\r\n") and result.value == "ok"
+
+
+PATH = describe({"parameters": [parameter("a", where="path"), parameter("b", where="path")]}, "/x/{a}{b}/end")
+
+
+@pytest.mark.parametrize("a, b", [("", "x"), (".", ""), ("", ""), (".", "."), ("..", "")])
+def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
+    request, result = sent_by(PATH, {"a": a, "b": b})
+    assert request is None
+    assert result.content == "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
+
+
+def test_no_value_leaves_its_segment_or_its_field():
+    document = describe({"parameters": [parameter("p", where="path"), parameter("q")]}, "/x/{p}/end")
+    with serving(http_answer(b"ok")) as (url, requests):
+        tool = only(openapi_tools(document, base_url=url))
+
+        characters = st.characters(blacklist_categories=["Cs"])
+
+        @given(st.text(characters, min_size=1).filter(lambda text: text not in (".", "..")), st.text(characters))
+        @settings(max_examples=40)
+        @example("%2e%2e", "a&b=c")
+        @example("\r\nX: 1", "\x00")
+        @example("//evil.com/", "#")
+        def stays(p, q):
+            import urllib.parse
+            assert tool.run({"p": p, "q": q}) == "ok"
+            target = requests[-1].split(b" ")[1].decode("ascii")
+            path, query = target.split("?")
+            assert [urllib.parse.unquote(part) for part in path.split("/")] == ["", "x", p, "end"]
+            assert urllib.parse.parse_qsl(query, keep_blank_values=True) == [("q", q)]
+            assert requests[-1].count(b"\r\n") == 7
+        stays()
+
+
+def test_header_parameters_are_sent_and_cannot_add_headers():
+    never = [parameter(name, where="header") for name in ("Accept", "Content-Type", "AUTHORIZATION")]
+    document = describe({"parameters": [parameter("X-A", where="header"), parameter("X-B", {"type": "array"}, "header"),
+                                        *never]})
+    assert list(only(openapi_tools(document)).parameters["properties"]) == ["X-A", "X-B"]
+    request, _ = sent_by(document, {"X-A": "a, b☃", "X-B": [1, "c"]})
+    assert "\r\nx-a: a, b☃\r\nx-b: 1,c\r\n" in request
+    for value in ("a\r\nX-C: 1", "a\nb", "\x00"):
+        request, result = sent_by(document, {"X-A": value})
+        assert request is None and "headers: x-a must be text without control characters" in result.content
+    with pytest.warns(ToolRegWarning, match="header parameter \"Host\": is not supported"):
+        openapi_tools(describe({"parameters": [parameter("Host", where="header")]}))
+
+
+ITEM = {"type": "object", "required": ["id", "name"], "properties": {
+    "id": {"type": "integer", "readOnly": True}, "name": {"type": "string"},
+    "tags": {"type": "array", "items": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize("content_type, schema, arguments, body", [
+    ("application/json", ITEM, {"name": "ü", "tags": ["a"]}, '{"name": "ü", "tags": ["a"]}'),
+    ("application/vnd.x+json; v=1", ITEM, {"name": "n"}, '{"name": "n"}'),
+    ("application/json", {"type": "array"}, {"body": [1, None]}, "[1, null]"),
+    ("application/json", {**ITEM, "additionalProperties": True}, {"body": {"name": "n", "x": 1}},
+     '{"name": "n", "x": 1}'),
+    ("application/json", {"allOf": [ITEM]}, {"body": {"name": "n"}}, '{"name": "n"}'),
+    ("application/json", {"type": "object", "properties": {"n": {"type": ["null"]}}}, {"n": None}, '{"n": null}'),
+    ("application/json", {"type": "object", "properties": {"n": {}}}, {}, "{}"),
+    ("application/x-www-form-urlencoded", ITEM, {"name": "a&b= ☃", "tags": ["1", "2"]},
+     "name=a%26b%3D%20%E2%98%83&tags=1&tags=2"),
+    ("application/x-www-form-urlencoded", {"properties": {"o": {"type": "object"}}}, {"o": {"a": 1}},
+     "o=%7B%22a%22%3A%201%7D"),
+    ("text/plain", {"type": "string"}, {"body": "text\n"}, "text\n"),
+])
+def test_a_body_is_written_in_its_content_type(content_type, schema, arguments, body):
+    document = describe({"requestBody": {"required": True,
+                                         "content": {"image/png": {}, content_type: {"schema": schema}}}},
+                        method="post")
+    request, result = sent_by(document, arguments)
+    assert request.endswith("\r\n\r\n" + body) and not result.is_error
+    assert f"\r\ncontent-type: {content_type}\r\n" in request
+    assert f"\r\ncontent-length: {len(body.encode())}\r\n" in request
+
+
+def test_an_optional_body_that_is_not_given_is_not_sent():
+    request, _ = sent_by(describe(json_body({"properties": {"a": {}}}, required=False), method="post"), {})
+    assert request.endswith("\r\n\r\n") and "content-type" not in request and "content-length: 0" in request
+
+
+def test_names_that_clash_are_told_apart_and_routed_back():
+    document = describe({"parameters": [parameter("name", where="path"), parameter("name"), parameter("$filter")],
+                         **json_body({"properties": {"name": {"type": "integer"}, "name_query": {},
+                                                     "toolcall_reason": {}}})},
+                        "/x/{name}", "put")
+    properties = only(openapi_tools(document)).parameters["properties"]
+    assert list(properties) == ["name", "name_query", "filter", "name_body", "name_query_body", "toolcall_reason"]
+    request, result = sent_by(document,
+                              {"name": "p", "name_query": "q", "name_body": 1, "name_query_body": 2, "filter": "f",
+                                         "toolcall_reason": "why"})
+    assert request.startswith("PUT /x/p?name=q&%24filter=f ") and result.reason == "why"
+    assert json.loads(request.split("\r\n\r\n")[1]) == {"name": 1, "name_query": 2, "toolcall_reason": "why"}
+
+
+def test_names_and_descriptions_come_from_the_document_or_from_method_and_path():
+    document = describe()
+    document["paths"] = {
+        "/a/{b}": {"get": {"operationId": "pets/list all", "summary": "S", "description": "D", "tags": ["t"]},
+                   "post": {"summary": "S", "description": "S"}, "x-y": 1,
+                   "parameters": [parameter("b", where="path")]},
+        "/a": {"delete": {"operationId": "pets/list all"}}, "/A": {"delete": {}}, "x-extension": {"get": {}}}
+    tools = openapi_tools(document)
+    assert [(tool.name, tool.description) for tool in tools] == [
+        ("pets_list_all", "S\n\nD"), ("post_a_b", "S"), ("delete_a", "DELETE /a"), ("delete_A", "DELETE /A")]
+    assert (tools[0].metadata.source, tools[0].metadata.tags) == ("openapi", {"t"})
+    assert [tool.name for tool in openapi_tools(document, include=["t", "/A"])] == ["pets_list_all", "delete_A"]
+    assert [tool.name for tool in openapi_tools(document, include="pets/list all")] == ["pets_list_all"]
+    with pytest.raises(ToolDefinitionError, match="include: no operation, tag or path is called pets"):
+        openapi_tools(document, include=["pets"])
+
+
+def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
+    document = describe({"parameters": [parameter("a", {"type": "integer"})]})
+    document["paths"]["/x"]["parameters"] = [parameter("a"), {"$ref": "#/components/parameters/b"}]
+    document["components"] = {"parameters": {"b": parameter("b", required=True, description="B")}}
+    assert only(openapi_tools(document)).parameters == {
+        "type": "object", "additionalProperties": False, "required": ["b"],
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string", "description": "B"}}}
+
+
+@pytest.mark.parametrize("schema, said", [
+    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"type": ["string", "null"]}),
+    ({"type": "string", "nullable": False}, {"type": "string"}),
+    ({"enum": ["a"], "type": "string", "nullable": True}, {"enum": ["a", None], "type": ["string", "null"]}),
+    ({"allOf": [{"type": "string"}], "nullable": True}, {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
+    ({"nullable": True}, {}),
+    ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
+     {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
+    ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
+    ({"properties": {"nullable": {"type": "string"}, "example": {"nullable": True, "type": "integer"},
+                     "id": {"readOnly": True}},
+      "required": ["id", "example"]},
+     {"properties": {"nullable": {"type": "string"}, "example": {"type": ["integer", "null"]}},
+      "required": ["example"]}),
+    ({"oneOf": [{"type": "object"}, {"type": "integer"}],
+      "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
+     {"anyOf": [{"type": "object"}, {"type": "integer"}], "description": "k says which it is (a, b)."}),
+    ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
+     {"properties": {"k": {"type": "string"}}}),
+])
+def test_a_schema_of_openapi_is_said_in_json_schema_2020_12(schema, said):
+    given = json.dumps(schema)
+    tool = only(openapi_tools(describe(json_body({"type": "array", "items": schema}), method="post", version="3.0.3")))
+    assert tool.parameters["properties"]["body"]["items"] == said and json.dumps(schema) == given
+
+
+def test_references_lead_to_definitions_also_recursive_ones_and_two_of_one_name():
+    node = {"type": "object",
+            "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+                                             "other": {"$ref": "#/x-defs/Node"}}}
+    document = describe(json_body({"$ref": "#/components/schemas/Node"}), method="post",
+                        components={"schemas": {"Node": node}},
+                        **{"x-defs": {"Node": {"type": "integer", "nullable": True}}})
+    tool = only(openapi_tools(document))
+    names = sorted(tool.parameters["$defs"])
+    assert names[0] == "Node" and len(names) == 2
+    assert tool._validator.is_valid({"children": [{"children": [], "other": None}], "other": 3})
+    assert not tool._validator.is_valid({"children": [{"children": [{"other": "x"}]}]})
+    only(openapi_tools(describe(json_body({"$ref": "#/paths/~1x/post/x%2Dschema"}), method="post", paths={
+        "/x": {"post": {"x-schema": {"type": "array"}, **json_body({"$ref": "#/paths/~1x/post/x-schema"})}}})))
+
+
+def test_references_to_other_documents_are_read_from_resources_and_never_fetched():
+    with serving(http_answer(b"{}")) as (url, requests):
+        document = describe({"parameters": [{"$ref": "common.json#/p"}]})
+        document["paths"]["/y"] = {"$ref": f"{url}/items.json#/y"}
+        resources = {"common.json": {"p": parameter("q", {"$ref": "#/s"}),
+                                     "s": {"type": "array", "items": {"$ref": "more.json"}}},
+                     "more.json": {"type": "integer"}, f"{url}/items.json": {"y": {"get": {"operationId": "y"}}}}
+        first, second = openapi_tools(document, resources=resources)
+        assert first._validator.is_valid({"q": [1]}) and not first._validator.is_valid({"q": ["1"]})
+        del document["paths"]["/y"]
+        with pytest.warns(ToolRegWarning, match='op: refers to "common.json" \\(give that document in resources=\\)'):
+            assert openapi_tools(document) == []
+        assert requests == []
+
+
+def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_relative(tmp_path):
+    text = json.dumps(describe(servers=[{"url": "api/{v}", "variables": {"v": {"default": "v1"}}}]))
+    (tmp_path / "api.json").write_text(text, "utf-8-sig")
+    for spec in (json.loads(text), text, tmp_path / "api.json", str(tmp_path / "api.json")):
+        assert only(openapi_tools(spec, base_url="https://example.com")).name == "op"
+
+    def answer(request, connection):
+        return http_answer(text.encode() if b"docs/api.json" in request else b"ok")
+    with serving(answer) as (url, requests):
+        assert only(openapi_tools(url + "/docs/api.json")).run({}) == "ok"
+        assert requests[1].startswith(b"GET /docs/api/v1/x ")
+
+
+def test_yaml_is_read_where_it_can_be(tmp_path, monkeypatch):
+    (tmp_path / "yaml.py").write_text(
+        "import datetime\nclass YAMLError(Exception): pass\ndef safe_load(text):\n"
+        "    if 'bad' in text: raise YAMLError(text)\n"
+        "    get = {'responses': {200: {}}, 'x-on': datetime.date(2020, 1, 2)}\n"
+        "    return {'openapi': '3.0.0', 'paths': {'/x': {'get': get}}}\n")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ToolDefinitionError, match="is not JSON: .* \\(for YAML install PyYAML\\)"):
+        openapi_tools("openapi: 3.0.0\n")
+    monkeypatch.delitem(sys.modules, "yaml")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert only(openapi_tools("openapi: 3.0.0\n", base_url="https://example.com")).name == "get_x"
+    with pytest.raises(ToolDefinitionError, match="is neither JSON nor YAML: YAMLError: bad"):
+        openapi_tools("bad\n")
+    monkeypatch.delitem(sys.modules, "yaml")
+
+
+@pytest.mark.parametrize("spec, text", [
+    ({"swagger": "2.0"}, "openapi: must be 3.0, 3.1 or 3.2 (got Swagger 2.0, convert it to OpenAPI 3)"),
+    ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2 (got "4.0.0")'),
+    ({"openapi": 3.1}, "openapi: must be 3.0, 3.1 or 3.2 (got 3.1)"),
+    ("{}", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
+    ("[]\n", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
+    ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
+    ({"openapi": "3.1.0", "paths": []}, "the OpenAPI document is malformed: "),
+    ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
+    (None, "the OpenAPI document cannot be read: TypeError"),
+])
+def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, text):
+    with pytest.raises(ToolDefinitionError) as caught:
+        openapi_tools(spec)
+    assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("operation, reason", [
+    ({"parameters": [parameter("c", where="cookie")]}, 'cookie parameter "c": is not supported'),
+    ({"parameters": [parameter("c", where="querystring")]}, 'querystring parameter "c": is not supported'),
+    ({"parameters": [parameter("d", style="deepObject")]},
+     'query parameter "d": the style deepObject is not supported'),
+    ({"parameters": [{"name": "j", "in": "query", "content": {}}]}, 'query parameter "j": is not supported'),
+    ({"requestBody": {"content": {"multipart/form-data": {}}}}, "a body of multipart/form-data is not supported"),
+    ({"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"allOf": []}}}}},
+     "a form that is not a plain object is not supported"),
+    ({"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "schema": {"properties": {"a": {}}}, "encoding": {"a": {"style": "deepObject"}}}}}},
+     'property parameter "a": the style deepObject is not supported'),
+    ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
+    ({"parameters": [parameter("a", {"type": "strange"})]}, 'tool "op": parameters: '),
+    ({"parameters": [parameter("a", {"$ref": "#/no/where"})]}, 'the reference "#/no/where" leads nowhere'),
+    ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
+    ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
+    ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
+    ({"servers": [{"url": "ftp://example.com"}]}, "no server is named with its whole URL (write base_url=)"),
+    ({"servers": [{"url": "https://u:p@example.com"}]}, "url: user and password do not belong in it, use a header"),
+])
+def test_an_operation_that_is_not_supported_is_refused_by_name_and_the_others_register(operation, reason):
+    document = describe(operation)
+    document["paths"]["/good"] = {"get": {"operationId": "good"}}
+    with pytest.warns(ToolRegWarning, match="OpenAPI: 1 of 2 tools left out"):
+        tools = openapi_tools(document)
+    assert [tool.name for tool in tools] == ["good"] and tools.refused["op"].startswith(reason)
+
+
+SERVERS = [{"url": "https://one.example/"}], [{"url": "https://two.example"}], [{"url": "https://three.example"}]
+
+
+def test_the_nearest_server_counts_and_base_url_counts_before_all():
+    document = describe(servers=SERVERS[0])
+    assert only(openapi_tools(document)).func.base == "https://one.example"
+    document["paths"]["/x"]["servers"] = SERVERS[1]
+    assert only(openapi_tools(document)).func.base == "https://two.example"
+    document["paths"]["/x"]["get"]["servers"] = SERVERS[2]
+    assert only(openapi_tools(document)).func.base == "https://three.example"
+    assert only(openapi_tools(document, base_url="http://mine.example/v1/")).func.base == "http://mine.example/v1"
+    for url in ("ftp://x", "https://x?y=1", "https://x#y", "https://u:p@x", "x"):
+        with pytest.raises(ToolRegError, match="url"):
+            openapi_tools(document, base_url=url)
+
+
+SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
+           "q": {"type": "apiKey", "in": "query", "name": "key"},
+           "basic": {"type": "http", "scheme": "Basic"}, "bearer": {"type": "http", "scheme": "bearer"},
+           "o": {"type": "oauth2"},
+           "c": {"type": "apiKey", "in": "cookie", "name": "c"}, "d": {"type": "http", "scheme": "digest"}}
+
+
+@pytest.mark.parametrize("security, auth, sent", [
+    ([{"k": []}], {"k": "secret"}, "\r\nx-key: secret\r\n"),
+    ([{"q": []}], {"q": "secret&"}, "GET /x?key=secret%26 "),
+    ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
+    ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
+    ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
+    ([{"k": [], "q": []}, {}, {"o": ["scope"]}], {"k": "no", "o": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
+])
+def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(security, auth, sent):
+    document = describe({"security": security, "parameters": [
+        parameter("x-key", where="header"), parameter("key"), parameter("o", {"type": "object"})]},
+                        components={"securitySchemes": SCHEMES})
+    tool = only(openapi_tools(document, auth=auth))
+    assert list(tool.parameters["properties"]) == ["o"]
+    assert "secret" not in repr(tool) + repr(vars(tool)["func"]) and "dTp" not in repr(tool)
+    request, _ = sent_by(document, {"o": {"key": "of the model"}}, auth=auth)
+    assert sent in request and "no" not in request.split("\r\n\r\n")[0].split("x-key")[-1][:8]
+    assert ("of%20the%20model" in request) == ("q" not in auth)
+    document["security"], document["paths"]["/x"]["get"]["security"] = security, []
+    assert "secret" not in sent_by(document, {}, auth=auth)[0] and "dTp" not in sent_by(document, {}, auth=auth)[0]
+
+
+def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
+    document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
+                        components={"securitySchemes": SCHEMES})
+    for auth, text in (({"c": "1"}, 'auth: the security scheme "c" is not supported (apiKey cookie)'),
+                       ({"d": "1"}, 'auth: the security scheme "d" is not supported (http digest)'),
+                       ({"x": "1"}, 'auth: the security scheme "x" is not in the document'),
+                       ({"k": None}, 'auth: the secret for "k" must be text (got NoneType)'),
+                       ("secret", "auth: must be a dict of security scheme -> secret")):
+        with pytest.raises(ToolDefinitionError) as caught:
+            openapi_tools(document, auth=auth)
+        assert str(caught.value) == text
+    request, result = sent_by(document, {}, headers={"X-Token": "mine", "Accept": "text/x"})
+    assert "\r\nx-token: mine\r\n" in request and "\r\naccept: text/x\r\n" in request and not result.is_error
+    with pytest.raises(HttpError, match="headers: X-Token must be text without control characters"):
+        openapi_tools(document, headers={"X-Token": "a\r\nb: c"})
+
+
+@pytest.mark.parametrize("answer, content, value", [
+    (http_answer(b'{"a": [1.5, "\xc3\xa4"]}', content_type="application/problem+json"), '{"a": [1.5, "ä"]}',
+     {"a": [1.5, "ä"]}),
+    (http_answer(b"{broken", content_type="application/json"), "{broken", "{broken"),
+    (http_answer("☃".encode(), content_type="text/plain; charset=utf-8"), "☃", "☃"),
+    (http_answer(b"7", content_type="text/plain"), "7", "7"),
+    (http_answer(b"<a/>", content_type="application/xml"), "<a/>", "<a/>"),
+    (http_answer(b"\xff\xd8", content_type="image/jpeg"), "2 bytes of image/jpeg", b"\xff\xd8"),
+    (http_answer(status="204 No Content"), "done: the server answered 204 without content", None),
+])
+def test_an_answer_is_read_by_its_content_type(answer, content, value):
+    _, result = sent_by(describe(), {}, answer)
+    assert (result.content, result.value, result.is_error) == (content, value, False)
+
+
+def test_an_answer_that_is_no_success_is_an_error_with_status_and_the_beginning_of_the_body():
+    for status in ("404 Not Found", "500 Oops", "304 Not Modified", "301 Moved"):
+        _, result = sent_by(describe(), {}, http_answer(b"why " * 10_000 if status[0] > "3" else b"", status))
+        assert result.is_error and f" answered {status}" in result.content and len(result.content) < 2200
+        assert result.content.endswith("\nIf the arguments are the cause, change them; else go on without it.")
+        assert result.error.__cause__.status == int(status[:3])
+
+
+def test_a_server_that_cannot_be_reached_or_is_slow_is_an_error_result():
+    refused = only(openapi_tools(describe(), base_url="http://127.0.0.1:1"))
+    assert "HttpError: http://127.0.0.1:1: ConnectionRefusedError" in ToolRegistry([refused]).invoke("op", {}).content
+    with serving(drip) as (url, _):
+        slow = only(openapi_tools(describe(), base_url=url, timeout=0.2))
+        result = ToolRegistry([slow]).invoke("op", {})
+    assert isinstance(result.error, ToolTimeoutError) and result.is_error
+    _, result = sent_by(describe(), {}, http_answer(b"1", content_length=9))
+    assert result.is_error and "IncompleteRead" in result.content
+
+
+def test_the_registry_gets_the_tools_and_can_call_them_async():
+    with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
+        registry = ToolRegistry(think_augment=True)
+        tool, = registry.register_from_openapi(describe({"parameters": [parameter("q")]}), base_url=url, namespace="n")
+        assert registry.list_tools() == ["n-op"] == [tool.name]
+        result = asyncio.run(registry.ainvoke("n-op", {"q": "x", "toolcall_reason": "why"}))
+        assert (result.value, result.reason) == ([1], "why")
+
+
+# ---------------------------------------------------------------------------
+# 17. Tools from MCP servers (stdio, streamable HTTP)
+# ---------------------------------------------------------------------------
+# A server that misbehaves as its tools are called, or from the start as its first argument says.
+MCP_CHILD = r'''
+import json, os, signal, sys, time
+mode = sys.argv[1] if len(sys.argv) > 1 else ""
+if mode == "dead":
+    sys.exit("no such database")
+if mode == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def text(id, text, **more):
+    say(id=id, result={"content": [{"type": "text", "text": text}], **more})
+
+def tool(name, schema=None, **more):
+    return {"name": name, "inputSchema": schema or {"type": "object"}, **more}
+
+BLOCKS = [
+    {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, {"type": "resource_link", "uri": "file:///x", "name": "x"},
+    {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
+    {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}, 7]
+PAGES = {
+    None: [tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+                description="Add one.", title="Adder", annotations={"readOnlyHint": True}), tool("a tool!")],
+    "2": [tool("broken", {"type": "object", "properties": {"a": {"type": "nope"}}}), tool("list", 7), "no tool",
+          tool("old", {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+                       "properties": {"a": {"items": [{"type": "integer"}]}}})],
+    "3": [tool(name) for name in ("echo", "fails", "blocks")]}
+NEXT = {None: "2", "2": "3"}
+waiting, cancelled = [], []
+
+def call(id, name, arguments):
+    if name == "add":
+        text(id, str(arguments["a"] + 1), structuredContent={"result": arguments["a"] + 1})
+    elif name == "fails":
+        text(id, "no luck today", isError=True)
+    elif name == "blocks":
+        say(id=id, result={"content": BLOCKS})
+    elif name == "structured":
+        say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
+    elif name == "empty":
+        say(id=id, result={"content": []})
+    elif name == "malformed":
+        say(id=id, result=[1])
+    elif name == "refused":
+        say(id=id, error={"code": -32602, "message": "not like this", "data": [1]})
+    elif name == "meet":            # the last to come is answered first
+        waiting.append((id, arguments["n"]))
+        if len(waiting) == 4:
+            for id, n in reversed(waiting):
+                text(id, str(n))
+    elif name == "junk":
+        sys.stdout.write("I am noise\n[1, 2]\n\n7\n{\"half\": \n\xff\n")
+        text(id, "through the noise")
+    elif name == "wrong ids":
+        for wrong in (id + 1000, str(id), True, None, [id], float(id)):
+            text(wrong, "wrong")
+        text(id, "right")
+    elif name == "asks":            # its ids are its own
+        say(id=id, method="ping")
+        say(id=id, method="roots/list")
+        say(method="notifications/progress", params={"n": 1})
+        text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
+    elif name == "environment":
+        text(id, json.dumps(dict(os.environ)))
+    elif name == "cancelled":
+        text(id, json.dumps(cancelled))
+    elif name == "chatty":          # keep-alives, but no answer
+        for _ in range(100):
+            say(method="notifications/message", params={})
+            time.sleep(0.02)
+    elif name == "floods":
+        while True:
+            sys.stdout.write("junk\n" * 1000)
+    elif name == "pings":           # and reads nothing
+        while True:
+            say(id=1, method="ping")
+    elif name == "long line":
+        for _ in range(1600):
+            sys.stdout.write("x" * 2**16)
+        print(flush=True)
+    elif name == "dies":
+        print("x" * 5000 + "\nout of luck", file=sys.stderr)
+        os._exit(3)
+    elif name == "closes":
+        os.close(1)
+        time.sleep(60)
+    elif name == "deaf":
+        time.sleep(60)
+    elif name != "hangs":
+        text(id, json.dumps(arguments))
+
+for line in sys.stdin:
+    message = json.loads(line)
+    id, params = message.get("id"), message.get("params") or {}
+    if message.get("method") == "initialize" and mode != "silent":
+        if mode == "future":
+            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": ["2026-07-28"]}})
+        else:
+            versions = {"old": "2024-11-05", "odd": "1999-01-01"}
+            say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
+                               "serverInfo": {"name": "child"}, "asked": params})
+    elif message.get("method") == "tools/list":
+        page = params.get("cursor")
+        more = {"nextCursor": NEXT[page]} if page in NEXT else {}
+        say(id=id, result={"tools": PAGES[page], **more})
+    elif message.get("method") == "tools/call":
+        call(id, params["name"], params["arguments"])
+    elif message.get("method") == "notifications/cancelled":
+        cancelled.append(params["requestId"])
+while mode == "stubborn":
+    time.sleep(1)
+'''
+
+
+@pytest.fixture
+def mcp_child(tmp_path, monkeypatch):
+    """Give the command of the server above; at the end every process that was started must have been reaped."""
+    children = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            children.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    path = tmp_path / "mcp_child.py"
+    path.write_text(MCP_CHILD, "utf-8")
+    yield lambda *arguments: [sys.executable, "-I", "-S", str(path), *arguments]
+    alive = [child for child in children if child.returncode is None]
+    for child in alive:
+        child.kill()
+        child.wait()
+    assert children and not alive
+
+
+def call_content(client, name, /, **arguments):
+    return client.call_tool(name, arguments)["content"][0]["text"]
+
+
+def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
+    registry = ToolRegistry()
+    with McpClient(mcp_child()) as client:
+        with pytest.warns(ToolRegWarning, match="broken: ") as warned:
+            tools = registry.register_from_mcp(client)
+        assert registry.list_tools() == ["add", "a_tool", "old", "echo", "fails", "blocks"]
+        assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list"}
+        assert len(warned) == 1
+        assert registry["add"].metadata.source == "mcp"
+        [schema] = registry.get_schemas("add", api_format="mcp")
+        assert (schema["title"], schema["annotations"]) == ("Adder", {"readOnlyHint": True})
+        old = registry["old"]
+        assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
+        assert registry.invoke("a_tool", {}).content == "{}"
+
+
+@pytest.mark.parametrize("name, arguments, content, value", [
+    ("add", {"a": "2"}, "3", {"result": 3}),
+    ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
+                   "[resource, mem://1]\ninside\n[resource, mem://2, a/b, 2 bytes]\n[new]", 7),
+    ("fails", {}, "no luck today", None),
+    ("add", {"a": "x"}, 'Error: the arguments do not fit the parameters of "add":\n- a: "x" is not an integer\n'
+                        "Fix the arguments and call the tool again.", None),
+])
+def test_a_result_is_text_for_the_model_and_what_the_server_structured_for_the_program(
+        mcp_child, name, arguments, content, value):
+    with McpClient(mcp_child()) as client, pytest.warns(ToolRegWarning):
+        registry = ToolRegistry(client_tools := toolreg.mcp_tools(client), think_augment=True)
+        call = ToolCall("1", name, {**arguments, TOOLCALL_REASON: "why not"})
+        for result in (registry.invoke(call), asyncio.run(registry.ainvoke(call))):
+            assert (result.content, result.reason) == (content, "why not")
+            assert result.is_error == (value is None)
+            assert len(result.value) == value if isinstance(value, int) else result.value == value
+    assert len(client_tools) == 6
+
+
+def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
+    with McpClient(mcp_child()) as client:
+        assert client.server["asked"] == {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {
+            "name": "toolreg", "version": toolreg.__version__}}
+        assert toolreg._answer_of(client.call_tool("structured")) == ('{"t": 20.5}', {"t": 20.5})
+        assert toolreg._answer_of(client.call_tool("empty")) == ("", [])
+        assert call_content(client, "x", self="ü\ud800", name="\n") == json.dumps({"self": "ü\ud800", "name": "\n"})
+        with pytest.raises(McpError, match="no result came"):
+            client.call_tool("malformed")
+        with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
+            client.call_tool("refused")
+        assert (refused.value.code, refused.value.data) == (-32602, [1])
+        assert call_content(client, "junk") == "through the noise"
+        assert call_content(client, "wrong ids") == "right"
+
+
+def test_calls_of_several_threads_get_their_own_answers(mcp_child):
+    with McpClient(mcp_child()) as client:
+        client_tool = Tool("meet", "", {"type": "object"}, lambda n: call_content(client, "meet", n=n))
+        calls = [ToolCall(str(n), "meet", {"n": n}) for n in range(4)]
+        results = ToolRegistry([client_tool]).execute_tool_calls(calls)
+        assert [result.content for result in results] == ["0", "1", "2", "3"]
+
+
+def test_a_server_may_ask_and_tell_while_it_works(mcp_child):
+    told = []
+
+    def note(method, params):
+        told.append((method, params))
+        raise ValueError("mine")
+
+    with McpClient(mcp_child(), on_notification=note) as client, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        ping, roots = json.loads(call_content(client, "asks"))
+        assert ping["result"] == {} and roots["error"]["code"] == -32601 and ping["id"] == roots["id"]
+    assert told == [("notifications/progress", {"n": 1})]
+    assert [str(warning.message) for warning in warned] == ["mcp: ValueError: mine"]
+
+
+def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child, monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", "secret")
+    entry = {"command": mcp_child()[0], "args": mcp_child()[1:], "env": {"A": 1, "B": "2"}}
+    with McpClient(entry, env={"B": "3"}) as client:
+        environment = json.loads(call_content(client, "environment"))
+    assert environment["A"] == "1" and environment["B"] == "3" and environment["PATH"] == os.environ["PATH"]
+    assert "MY_API_KEY" not in environment
+
+
+@pytest.mark.parametrize("name", ["hangs", "chatty", "floods", "pings", "deaf"])
+def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, name):
+    with McpClient(mcp_child("stubborn" if name == "deaf" else "")) as client:
+        client.timeout, started = 0.3, time.monotonic()
+        with pytest.raises(ToolTimeoutError, match="the server gave no answer within the timeout"):
+            client.call_tool(name)
+        with pytest.raises(ToolTimeoutError):
+            client.call_tool("hangs", {"filler": "x" * 500_000})        # more than a pipe holds
+        assert time.monotonic() - started < 2
+        if name == "hangs":
+            assert json.loads(call_content(client, "cancelled"))[0] == 2
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("name, error", [
+    ("dies", r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),
+    ("closes", r"the server has ended \(exit code -15\)$"),
+    ("long line", r"the server was stopped: it sent a line of more than 16777216 bytes"),
+])
+def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(mcp_child, name, error):
+    tracemalloc.start()
+    try:
+        with McpClient(mcp_child()) as client:
+            call_content(client, "echo")
+            started = time.monotonic()
+            with pytest.raises(McpError, match=error) as caught:
+                client.call_tool(name)
+            assert time.monotonic() - started < 5 and len(str(caught.value)) < 1_200
+            assert call_content(client, "echo", a=1) == '{"a": 1}'
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("mode, error", [
+    ("dead", r"the server has ended \(exit code 1\); on stderr: no such database"),
+    ("silent", "no answer within the timeout"), ("odd", 'the server speaks the revision "1999-01-01", not 2025-11-25'),
+    ("future", "the server refused initialize: unknown version"),
+])
+def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
+    with pytest.raises(ToolRegError, match=error) as caught:
+        toolreg.mcp_tools(mcp_child(mode), timeout=0.5 if mode == "silent" else 30)
+    assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
+
+
+def test_older_revisions_are_spoken_too(mcp_child):
+    with McpClient(mcp_child("old")) as client:
+        assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
+
+
+def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
+    client = McpClient(mcp_child())
+    client.call_tool("echo")
+    timer = threading.Timer(0.2, client.close)
+    timer.start()
+    with pytest.raises(McpError, match="the client is closed"):
+        client.call_tool("hangs")
+    timer.join()
+    with pytest.raises(McpError, match="the client is closed"):
+        client.list_tools()
+    client.close()
+
+
+def test_a_server_ends_with_its_last_tool(mcp_child):
+    with pytest.warns(ToolRegWarning):
+        tools = toolreg.mcp_tools(mcp_child())
+    child = tools[0].func.__closure__[0].cell_contents._link.child
+    assert tools[0].run({"a": 1}).content == "2" and child.returncode is None
+    tools.clear()
+    gc.collect()
+    assert child.returncode == 0
+
+
+def test_a_server_that_ignores_everything_ends_with_the_program(mcp_child):
+    script = ("import sys; sys.path.insert(0, sys.argv[1])\nimport toolreg\nclient = toolreg.McpClient(sys.argv[2:])\n"
+              "client.call_tool('echo')\nprint(client._link.child.pid)")
+    folder = str(pathlib.Path(toolreg.__file__).parent)
+    done = subprocess.run([sys.executable, "-c", script, folder, *mcp_child("stubborn")], capture_output=True, text=True,
+                          timeout=20)
+    assert done.returncode == 0 and not done.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_a_configuration_registers_all_its_servers_and_names_the_one_that_cannot_be_reached(mcp_child):
+    command, *arguments = mcp_child()
+    servers = {"one": {"command": command, "args": arguments}, "gone": {"command": "no-such-command-at-all"},
+               "odd": {"what": 1},
+               "two 2": {"command": command, "args": [*arguments, "old"]}}
+    registry = ToolRegistry()
+    with pytest.warns(ToolRegWarning, match="gone: the server cannot be started: "):
+        tools = registry.register_from_mcp({"mcpServers": servers}, timeout=20)
+    assert {"gone", "odd", "one-broken"} < set(tools.refused)
+    assert "transport: must be" in tools.refused["odd"]
+    assert {"one-add", "two_2-add", "one-a_tool"} < set(registry.list_tools())
+    assert registry.invoke("two_2-add", {"a": 1}).content == "2"
+    with pytest.raises(TypeError, match="belong to one server"):
+        toolreg.mcp_tools({"mcpServers": {}}, headers={"authorization": "x"})
+    for tool in tools:
+        tool.func.__closure__[0].cell_contents.close()
+
+
+@pytest.mark.parametrize("transport", ["npx -y server", "server.exe", [], {}, {"args": ["x"]}, 7, None, "ftp://x/y"])
+def test_a_transport_that_is_none_is_refused_with_what_to_write(transport):
+    with pytest.raises(McpError, match="transport: must be a command as a list"):
+        McpClient(transport)
+
+
+def test_a_path_is_run_by_the_interpreter_of_its_kind(mcp_child, tmp_path):
+    assert mcp_child()
+    with McpClient(tmp_path / "mcp_child.py") as client:
+        assert client._link.child.args == [sys.executable, str(tmp_path / "mcp_child.py")]
+
+
+# --- streamable HTTP: a loopback server that behaves as the tool's name says
+class McpOverHttp(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status=202, message=None, **headers):
+        body = b"" if message is None else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", "content-length": len(body), **headers}.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self, *events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("connection", "close")
+        self.end_headers()
+        for event in events:
+            data = f"data: {json.dumps({'jsonrpc': '2.0', **event})}\n\n" if isinstance(event, dict) else event
+            self.wfile.write(data.encode())
+
+    def answer(self, text):
+        return {"id": self.message["id"], "result": {"content": [{"type": "text", "text": text}]}}
+
+    def do_POST(self):
+        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.messages.append((self.headers, self.message))
+        session, method = self.headers.get("mcp-session-id"), self.message.get("method")
+        if method == "initialize":
+            self.server.sessions.append(f"session {len(self.server.sessions)}")
+            result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}
+            self.reply(200, {"id": self.message["id"], "result": result}, mcp_session_id=self.server.sessions[-1])
+        elif not self.server.sessions or session != self.server.sessions[-1]:
+            self.reply(404, {"id": "server-error", "error": {"code": -32600, "message": "no session"}}, mcp_session_id="bad")
+        elif method == "tools/list":
+            self.stream("id: 0\ndata:\n\n", {"id": self.message["id"], "result": {"tools": []}})
+        elif method == "tools/call":
+            getattr(self, self.message["params"]["name"])()
+        else:
+            self.reply()
+            self.server.replied.set()
+
+    def do_GET(self):
+        last_id = self.headers.get("last-event-id")
+        if last_id is None:
+            self.stream({"method": "notifications/tools/list_changed"}, {"id": 1, "method": "ping"})
+            self.server.over.wait(5)
+        else:
+            self.message = {"id": int(last_id)}
+            self.stream(self.answer(f"resumed after {time.monotonic() - self.server.broken:.3f}"))
+
+    def do_DELETE(self):
+        self.server.messages.append((self.headers, "DELETE"))
+        self.server.over.set()
+        self.reply(200)
+
+    def plain(self):
+        self.reply(200, self.answer("as JSON"))
+
+    def talks(self):
+        self.server.replied.clear()
+        self.stream(": hello\n\n", "id: 1\ndata:\n\n", {"method": "notifications/progress", "params": {}},
+                    {"id": 77, "method": "ping"})
+        self.server.replied.wait(5)
+        self.wfile.write(f"data: {json.dumps(self.answer('after a ping'))}\n\n".encode())
+
+    def breaks(self):
+        self.server.broken = time.monotonic()
+        self.stream(f"id: {self.message['id']}\nretry: 200\ndata:\n\n")
+
+    def ends(self):
+        self.stream(": nothing\n\n", {"id": 999, "result": {}}, self.answer("never") | {"id": str(self.message["id"])})
+
+    def drips(self):
+        self.stream()
+        with contextlib.suppress(OSError):
+            while not self.server.over.wait(0.02):
+                self.wfile.write(b": alive\n\n")
+
+    def refuses(self):
+        self.reply(500, {"id": None, "error": {"code": -32603, "message": "broken inside"}}, mcp_session_id="bad")
+
+    def page(self):
+        self.reply(200, {"hello": 1}, content_type="text/html")
+
+    def forgets(self):
+        self.server.sessions.append("lost")
+        self.reply(200, self.answer("forgotten"))
+
+
+@pytest.fixture
+def mcp_url():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), McpOverHttp)
+    server.messages, server.sessions = [], []
+    server.replied, server.over = threading.Event(), threading.Event()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp", server
+    server.over.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_url):
+    url, server = mcp_url
+    told = []
+    with McpClient({"url": url, "headers": {"x-a": "1", "x-b": "1"}}, headers={"x-b": "2"},
+                   on_notification=lambda method, params: told.append(method)) as client:
+        assert client.list_tools() == []
+        assert call_content(client, "plain") == "as JSON"
+        assert call_content(client, "talks") == "after a ping"
+        waited = float(call_content(client, "breaks").removeprefix("resumed after "))
+        assert 0.19 < waited < 2
+    headers = [headers for headers, _ in server.messages]
+    assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
+    assert [each["mcp-session-id"] for each in headers] == [None] + ["session 0"] * (len(headers) - 1)
+    assert [each["mcp-protocol-version"] for each in headers] == [None] + ["2025-06-18"] * (len(headers) - 1)
+    assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
+    assert server.messages[-1][1] == "DELETE"
+    assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
+    assert {"jsonrpc": "2.0", "id": 1, "result": {}} in [message for _, message in server.messages]
+    assert sorted(told) == ["notifications/progress", "notifications/tools/list_changed"]
+
+
+@pytest.mark.parametrize("name, error, text", [
+    ("drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("ends", McpError, "the server's answer ended without a result"), ("page", McpError, "ended without a result"),
+    ("refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+])
+def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, error, text):
+    url, server = mcp_url
+    started = time.monotonic()
+    with McpClient(url, timeout=0.5) as client:
+        with pytest.raises(error, match=text):
+            client.call_tool(name)
+        assert time.monotonic() - started < 1.5
+        if name == "drips":
+            assert server.replied.wait(2)
+            wait_until = time.monotonic() + 2
+            while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
+                time.sleep(0.01)
+            assert server.messages[-1][1]["params"]["requestId"] == 2
+        assert call_content(client, "plain") == "as JSON"
+        assert len(server.sessions) == 1
+
+
+def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
+    url, server = mcp_url
+    with McpClient(url) as client:
+        assert call_content(client, "forgets") == "forgotten"
+        assert call_content(client, "plain") == "as JSON"
+        assert server.sessions == ["session 0", "lost", "session 2"]
+
+
+def test_over_http_close_ends_a_call_that_waits(mcp_url):
+    client = McpClient(mcp_url[0])
+    client.list_tools()
+    timer = threading.Timer(0.2, client.close)
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(McpError, match="the client is closed"):
+        client.call_tool("drips")
+    timer.join()
+    assert time.monotonic() - started < 3
+
+
+def test_over_http_what_is_no_server_is_named():
+    with pytest.raises(toolreg.HttpError, match=r"^http://127.0.0.1:9: "):
+        toolreg.mcp_tools("http://127.0.0.1:9/secret-token")
+
+
+# ---------------------------------------------------------------------------
+# 18. A model over HTTP (any OpenAI-compatible server)
+# ---------------------------------------------------------------------------
+SOME_KEY = "sk-5ecret-5ecret"
+SOME_TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "integer"}}}},
+    }
+    for name, argument in [("mul", "x"), ("add", "a")]
+]
+SOME_CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+QUESTION = [{"role": "user", "content": "北京?"}]
+
+
+def completion(message, **headers):
+    return http_answer(
+        json.dumps({"choices": [{"message": message}]}).encode(), content_type="application/json", **headers
+    )
+
+
+def failure(status, error="no", **headers):
+    return http_answer(
+        json.dumps({"error": {"message": error}}).encode(), status, content_type="application/json", **headers
+    )
+
+
+def event_stream(*deltas, end="data: [DONE]\n\n", finish="stop"):
+    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [
+        {"choices": [{"delta": {}, "finish_reason": finish}]}
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks if finish or chunk != chunks[-1]) + end
+    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n" + text).encode()
+
+
+def serving_each(*answers):
+    left = list(answers)
+    return serving(lambda request, connection: left.pop(0) if len(left) > 1 else left[0])
+
+
+def sent_body(request):
+    return json.loads(request.partition(b"\r\n\r\n")[2])
+
+
+def ask(url, *, messages=QUESTION, tools=(), tool_choice=None, **options):
+    return HttpModel(url + "/v1", "m", **{"timeout": 10, **options})(
+        messages=messages, tools=tools, tool_choice=tool_choice
+    )
+
+
+@pytest.fixture
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
+
+
+@pytest.mark.parametrize(
+    "base, path",
+    [
+        ("", "/chat/completions"),
+        ("/v1", "/v1/chat/completions"),
+        ("/v1/", "/v1/chat/completions"),
+        ("/v1/chat/completions", "/v1/chat/completions"),
+        ("/d?api-version=1", "/d/chat/completions?api-version=1"),
+    ],
+)
+def test_a_question_goes_to_the_chat_endpoint_with_the_key_and_all_options(base, path):
+    with serving(completion({"role": "assistant", "content": "42"})) as (url, requests):
+        model = HttpModel(url + base, "m", api_key=SOME_KEY, headers={"Api-Key": "other"}, temperature=0, seed=1)
+        assert model(messages=QUESTION, tools=SOME_TOOLS, tool_choice="required") == {
+            "role": "assistant",
+            "content": "42",
+        }
+        assert model(messages=QUESTION)["content"] == "42"
+    head = requests[0].partition(b"\r\n\r\n")[0].decode().split("\r\n")
+    assert head[0] == f"POST {path} HTTP/1.1"
+    assert {f"authorization: Bearer {SOME_KEY}", "api-key: other", "content-type: application/json"} <= set(head)
+    asked = {"model": "m", "messages": QUESTION, "temperature": 0, "seed": 1}
+    assert (
+        sent_body(requests[0]) == {**asked, "tools": SOME_TOOLS, "tool_choice": "required"}
+        and sent_body(requests[1]) == asked
+    )
+
+
+def test_a_model_without_a_key_sends_none_and_only_http_is_spoken():
+    with serving(completion({"content": "42"})) as (url, requests):
+        assert ask(url) == {"role": "assistant", "content": "42"}
+    assert b"authorization" not in requests[0].lower()
+    for url in ("file:///etc/passwd", "ftp://host/v1", "host/v1", "http://u:p@host/v1"):
+        with pytest.raises(HttpError, match="^url: "):
+            HttpModel(url, "m")
+    with pytest.raises(HttpError, match="headers: .* control character"):
+        HttpModel("http://host", "m", api_key="a\r\nx: y")
+
+
+def test_an_agent_runs_over_http_and_the_history_is_one_that_servers_take():
+    odd = {
+        "role": "assistant",
+        "content": None,
+        "function_call": None,
+        "audio": None,
+        "tool_calls": [
+            {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}},
+            {
+                "id": "c2",
+                "type": "function",
+                "function": {"name": "add", "arguments": '{"a": '},
+                "extra_content": {"signature": "s"},
+            },
+        ],
+    }
+    registry = ToolRegistry([lambda_free_add])
+    with serving_each(completion(odd), completion({"role": "assistant", "content": "3", "tool_calls": []})) as (
+        url,
+        requests,
+    ):
+        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="required")
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert (
+        messages[2]["content"] == "3"
+        and messages[3]["content"].startswith("Error: ")
+        and messages[-1]["content"] == "3"
+    )
+    first, second = map(sent_body, requests)
+    assert (first["tool_choice"], second["tool_choice"]) == ("required", "auto")
+    history = second["messages"][1]
+    assert history.keys() == {"role", "content", "tool_calls"} and history["content"] == ""
+    one, two = history["tool_calls"]
+    assert one == {
+        "id": messages[1]["tool_calls"][0]["id"],
+        "type": "function",
+        "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
+    }
+    assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"signature": "s"})
+
+
+def lambda_free_add(a: int, b: int) -> int:
+    return a + b
+
+
+lambda_free_add.__name__ = "add"
+
+
+@pytest.mark.parametrize("content", ["17 + 25 = 32", None, ""])
+def test_prose_where_a_call_was_required_is_a_final_answer(content):
+    with serving(completion({"role": "assistant", "content": content})) as (url, requests):
+        messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
+    assert messages[-1] == {"role": "assistant", "content": content} and len(requests) == 1
+
+
+def test_a_server_that_ignores_the_choice_of_a_tool_is_told_so_and_asked_again():
+    mul = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{**SOME_CALL, "function": {"name": "mul", "arguments": "{}"}}],
+    }
+    registry = ToolRegistry([lambda_free_add, Tool("mul", "", {"type": "object"}, lambda: 1 / 0)])
+    with serving_each(completion(mul), completion({"role": "assistant", "content": "done"})) as (url, requests):
+        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="add")
+    assert sent_body(requests[0])["tool_choice"] == {"type": "function", "function": {"name": "add"}}
+    assert messages[2]["content"].startswith('Error: only the tool "add"') and messages[-1]["content"] == "done"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        failure("429 Too Many Requests", Retry_After="0"),
+        failure("500 Internal Server Error"),
+        failure("503 Service Unavailable"),
+        failure("529 Overloaded"),
+        b"",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{",
+        b"\x00\x01 no http\r\n\r\n",
+    ],
+)
+def test_what_may_pass_is_tried_again_as_often_as_said(trouble, no_pauses):
+    with serving_each(trouble, trouble, completion({"content": "42"})) as (url, requests):
+        assert ask(url)["content"] == "42" and len(requests) == 3
+    with serving(trouble) as (url, requests):
+        with pytest.raises(HttpError):
+            ask(url, retries=1)
+        assert len(requests) == 2
+        with pytest.raises(HttpError):
+            ask(url, retries=0)
+        assert len(requests) == 3
+
+
+@pytest.mark.parametrize(
+    "answer, told",
+    [
+        (failure("400 Bad Request", "bad 'temperature'"), "answered 400: bad 'temperature'"),
+        (failure("401 Unauthorized", f"wrong key {SOME_KEY}"), "answered 401: wrong key ***"),
+        (http_answer(b'{"error": "no such model"}', "404 Not Found"), "answered 404: no such model"),
+        (http_answer(b'{"detail": [{"loc": 1}]}', "422 Unprocessable"), 'answered 422: [{"loc": 1}]'),
+        (http_answer(b'{"object": "error", "message": "too long"}', "400 Bad Request"), "answered 400: too long"),
+        (http_answer(b"<html>\n<b>Forbidden</b>", "403 Forbidden"), "answered 403: <html> <b>Forbidden</b>"),
+        (http_answer(b"", "404 Not Found"), "answered 404 Not Found"),
+        (
+            failure("429 Too Many Requests", "come back tomorrow", Retry_After="86400"),
+            "answered 429: come back tomorrow",
+        ),
+        (failure("200 OK", "rate limited"), ": rate limited"),
+        (
+            http_answer(b"<!doctype html><p>Log in", content_type="text/html"),
+            ': no chat completion, but "<!doctype html><p>Log in"',
+        ),
+        (http_answer(b'{"choices": []}'), ': no chat completion, but {"choices": []}'),
+        (http_answer(b"[1]"), ": no chat completion, but [1]"),
+        (http_answer(b""), ': no chat completion, but ""'),
+        (
+            http_answer(b'{"choices": [{"message": null}]}'),
+            ': no chat completion, but {"choices": [{"message": null}]}',
+        ),
+        (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302 Found"),
+    ],
+)
+def test_an_error_says_what_the_provider_said_at_once_and_without_the_key(answer, told):
+    with serving(answer) as (url, requests):
+        with pytest.raises(HttpError) as caught:
+            ask(url, api_key=SOME_KEY)
+    assert str(caught.value) == url + (" " if told.startswith("answered") else "") + told
+    assert caught.value.status == int(answer.split()[1]) and len(requests) == 1
+    assert (
+        SOME_KEY.encode() not in caught.value.body
+        and caught.value.__context__ is None
+        or caught.value.__suppress_context__
+    )
+
+
+@pytest.mark.parametrize(
+    "said, named",
+    [
+        ("Invalid schema for function 'add': x", " (tools: add)"),
+        ("tools.1.function.parameters: x", " (tools: add)"),
+        ("tools[0].function: x", " (tools: mul)"),
+        ("JSON schema error at #/properties/a: unrecognized type dict", " (tools: add)"),
+        ("schema error at #/nope", " (tools: mul, add)"),
+        ("this model takes no tools", " (tools: mul, add)"),
+        ("tools[7]: x", " (tools: mul, add)"),
+        ("bad temperature", ""),
+    ],
+)
+def test_a_schema_that_the_server_dislikes_is_told_with_the_name_of_its_tool(said, named):
+    with serving(failure("400 Bad Request", said)) as (url, _):
+        with pytest.raises(HttpError) as caught:
+            ask(url, tools=SOME_TOOLS)
+    assert str(caught.value) == f"{url} answered 400: {said}{named}"
+
+
+@pytest.mark.parametrize(
+    "asked, least, most",
+    [
+        ("0", 0, 0),
+        ("7", 7, 7),
+        ("0.25", 0.25, 0.25),
+        ("61", None, None),
+        ("", 0.5, 0.75),
+        ("soon", 0.5, 0.75),
+        ("-5", 0.5, 0.75),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
+        ("Wed, 21 Oct 2099 07:28:00 GMT", None, None),
+        ("1e9", 0.5, 0.75),
+        ("9" * 400, 0.5, 0.75),
+    ],
+)
+def test_retry_after_is_honoured_and_bounded(asked, least, most):
+    pause = toolreg._pause_after(HttpError("x", 429, {"retry-after": asked}), 0)
+    assert pause is None if least is None else least <= pause <= most
+    assert toolreg._pause_after(HttpError("x", 400, {"retry-after": asked}), 0) is None
+
+
+def test_retry_after_is_waited_for():
+    with serving_each(failure("429 Too Many Requests", Retry_After="0.3"), completion({"content": "42"})) as (url, _):
+        started = time.monotonic()
+        assert ask(url)["content"] == "42"
+        assert 0.3 <= time.monotonic() - started < 3
+
+
+def test_the_key_is_in_no_repr_and_goes_nowhere_else_on_a_redirect():
+    assert repr(HttpModel("https://host:1/v1?key=k", "m", api_key=SOME_KEY)) == "<HttpModel: m at https://host:1>"
+    with serving(completion({"content": "stolen"})) as (other, seen):
+        for status in ("301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"):
+            with serving(http_answer(b"", status, Location=other + "/v1/chat/completions")) as (url, requests):
+                with pytest.raises(HttpError, match=f"answered {status[:3]}"):
+                    ask(url, api_key=SOME_KEY)
+            assert len(requests) == 1
+    assert not seen
+    with serving_each(http_answer(b"", "307 Temporary Redirect", Location="/new"), completion({"content": "42"})) as (
+        url,
+        requests,
+    ):
+        assert ask(url, api_key=SOME_KEY)["content"] == "42"
+    assert SOME_KEY.encode() in requests[1]
+
+
+def test_a_stream_gives_its_text_piece_by_piece_and_its_calls_whole():
+    parts = [
+        {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"a"'}},
+        {"index": 0, "function": {"arguments": ": 1}"}},
+    ]
+    deltas = [
+        {"role": "assistant", "content": ""},
+        {"content": "let "},
+        {"content": "me"},
+        *({"tool_calls": [part]} for part in parts),
+    ]
+    for end in ("data: [DONE]\n\n", ": comment\n\ndata:\n\n", ""):  # some servers forget [DONE]
+        pieces = []
+        with serving(event_stream(*deltas, end=end)) as (url, requests):
+            message = ask(url, on_delta=pieces.append, tools=SOME_TOOLS)
+        assert pieces == ["let ", "me"] and sent_body(requests[0])["stream"] is True
+        assert (message["content"], message["tool_calls"]) == ("let me", [SOME_CALL])
+
+
+def test_a_server_that_does_not_stream_is_understood_all_the_same():
+    pieces = []
+    with serving(completion({"role": "assistant", "content": "42"})) as (url, _):
+        assert ask(url, stream=True, on_delta=pieces.append)["content"] == "42" and pieces == ["42"]
+
+
+def test_a_cut_stream_is_tried_again_unless_its_text_was_given_out(no_pauses):
+    cut, whole = event_stream({"content": "4"}, finish=None, end=""), event_stream({"content": "42"})
+    with serving_each(cut, event_stream(finish=None, end="data: {\n"), whole) as (url, requests):
+        assert ask(url, stream=True)["content"] == "42" and len(requests) == 3
+    with serving_each(event_stream({"tool_calls": []}, finish=None, end=""), whole) as (url, requests):
+        assert ask(url, on_delta=lambda text: None)["content"] == "42" and len(requests) == 2
+    with serving_each(cut, whole) as (url, requests):
+        pieces = []
+        with pytest.raises(HttpError, match="the stream broke off"):
+            ask(url, on_delta=pieces.append)
+        assert pieces == ["4"] and len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        ('{"error": {"message": "overloaded"}}', "overloaded"),
+        ("[1]", "no chat completion, but [1]"),
+        ("<html>", 'no chat completion, but "<html>"'),
+    ],
+)
+def test_an_error_in_the_midst_of_a_stream_is_told(data, told):
+    with serving(event_stream({"content": "4"}, finish=None, end=f"data: {data}\n\n")) as (url, requests):
+        with pytest.raises(HttpError) as caught:
+            ask(url, stream=True)
+    assert str(caught.value) == f"{url}: {told}" and len(requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_an_answer_that_drips_cannot_stretch_the_timeout_of_a_model(kind):
+    def drip(request, connection):
+        connection.sendall(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n".encode())
+        with contextlib.suppress(OSError):
+            for _ in range(100):
+                connection.sendall(b": \n")
+                time.sleep(0.02)
+
+    with serving(drip) as (url, requests):
+        started = time.monotonic()
+        with pytest.raises(ToolTimeoutError):
+            ask(url, timeout=0.3)
+        assert time.monotonic() - started < 1.5 and len(requests) == 1
+
+
+def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
+    with serving(completion({"content": "a" * 10_000_000})) as (url, _):
+        assert len(ask(url)["content"]) == 10_000_000
+    with serving(completion({"content": "a" * toolreg.MAX_BODY})) as (url, requests):
+        with pytest.raises(HttpError, match="larger than"):
+            ask(url)
+        assert len(requests) == 1
+
+
+def test_lone_surrogates_and_nan_do_not_reach_the_wire():
+    with serving(completion({"content": "42"})) as (url, requests):
+        ask(url, messages=[{"role": "user", "content": "\ud800é"}])
+        assert sent_body(requests[0])["messages"][0]["content"] == "?é"
+        with pytest.raises(ValueError):
+            ask(url, temperature=math.nan)
+
+
+# ---------------------------------------------------------------------------
+# 19. Command line, and the trace it prints
+# ---------------------------------------------------------------------------
+FLOW_CALLS = [
+    ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
+    ToolCall("c2", "sub", {"text": "x"}),
+    ToolCall("c3", "nope", "{cut"),
+]
+FLOW_RESULTS = [
+    ToolResult("c1", "add", "2"),
+    ToolResult("c2", "sub", "Error: one\n- two", is_error=True),
+    ToolResult("c3", "nope", "said by ToolError", is_error=True),
+]
+FLOW_TEXT = """\
+user    hi
+model   calls add {"a": 1}  [c1]
+        because: they asked
+model   calls sub {"text": "x"}  [c2]
+model   calls nope {cut  [c3]
+tool    add answers [c1] 2
+tool    sub fails [c2] Error: one
+        - two
+tool    nope answers [c3] said by ToolError
+model   bye"""
+FLOW_DIAGRAM = """\
+sequenceDiagram
+    actor U as user
+    participant M as model
+    participant R as registry
+    participant T1 as add
+    participant T2 as nope
+    U->>M: hi
+    M->>R: c1: add {"a": 1}
+    note over M,R: because: they asked
+    M->>R: c2: sub {"text": "x"}
+    M->>R: c3: nope {cut
+    R->>T1: {"a": 1}
+    T1-->>R: 2
+    R-->>M: tool message c1
+    R--xM: tool message c2: Error: one<br/>- two
+    R->>T2: {cut
+    T2-->>R: said by ToolError
+    R-->>M: tool message c3
+    M->>U: bye"""
+HOSTILE = [
+    "\x1b[2J\x1b]0;x\x07",
+    "a\nuser    forged",
+    "\rtool    forged",
+    "\u202eevil\u2066",
+    "\U000e0041\u200b",
+    "\x9b31m",
+    "\ud800",
+    "end",
+    "wrap: x",
+    "nowrap:x",
+    " wrap:y",
+    "a;b#35;c",
+    "%%{init: {}}%%",
+    "<script>alert(1)</script>",
+    "<br/>",
+    "x\n    U->>M: y",
+    "#lt;img src=x onerror=alert(1)#gt;",
+    "ﬂ°°60¶ß",
+    "$$x^2$$",
+    "`a` **b** _c_",
+    "@{ type: x }",
+    "",
+    " ",
+    "{text}",
+    "{0.__class__}",
+    "\\n",
+    "loop x",
+    "as y",
+    "M",
+    "+U",
+    "\u2028",
+    "参数\t值",
+    "a" * 5_000,
+]
+
+
+def flow_messages(api_format):
+    return [
+        toolreg._user_message("hi", api_format),
+        *build_assistant_messages(FLOW_CALLS, api_format=api_format),
+        *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
+        *toolreg._assistant("bye", [], api_format),
+    ]
+
+
+def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors():
+    assert trace(flow_messages("openai-chat")) == FLOW_TEXT
+    assert trace(flow_messages("openai-chat"), style="mermaid") == FLOW_DIAGRAM
+    assert (
+        trace([{"role": "system", "content": "be good"}, {"role": "assistant", "content": None}]) == "system  be good"
+    )
+
+
+@pytest.mark.parametrize("api_format", ["openai-responses", "anthropic", "gemini"])
+def test_a_trace_reads_the_messages_of_every_api_alike(api_format):
+    text = FLOW_TEXT if api_format == "openai-responses" else FLOW_TEXT.replace("{cut", "{}")
+    text = text.replace("nope answers", "nope fails") if api_format == "anthropic" else text  # it has is_error
+    assert trace(flow_messages(api_format)) == text
+
+
+def test_a_trace_reads_objects_of_sdks_and_text_beside_calls():
+    class Block:
+        def __init__(self, **known):
+            self.__dict__.update(known)
+
+        def model_dump(self, **_):
+            return dict(self.__dict__)
+
+    block = Block(type="tool_use", id="t1", name="add", input={"a": 1})
+    answer = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "2"}]}],
+    }
+    flow = [{"role": "assistant", "content": [Block(type="text", text="let me see"), block]}, answer]
+    assert trace(flow) == 'model   let me see\nmodel   calls add {"a": 1}  [t1]\ntool    add answers [t1] 2'
+
+
+def test_a_trace_refuses_what_it_cannot_read():
+    with pytest.raises(ValueError, match='style: must be "text" or "mermaid" \\(got "html"\\)'):
+        trace([], style="html")
+    with pytest.raises(TypeError, match="messages: must hold messages only"):
+        trace("hello")
+
+
+@given(st.data())
+def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
+    text = st.sampled_from(HOSTILE) | st.text()
+    name, id, words, reason, output = (data.draw(text) for _ in range(5))
+    flow = [
+        {"role": "user", "content": words},
+        *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
+        {"role": "tool", "tool_call_id": id, "content": output},
+    ]
+    rows = trace(flow).split("\n")
+    assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
+    assert not toolreg._UNSEEN.search("".join(rows)) and not set("\r\x1b\x85\u2028").intersection("".join(rows))
+    lines = trace(flow, style="mermaid").split("\n")
+    expected = 3 + (not output.startswith("Error: ")) + bool(words) + 2 + (1 if output.startswith("Error: ") else 3)
+    assert len(lines) == 1 + expected
+    for line in lines[1:]:
+        assert re.fullmatch(r"    (actor|participant|note over|\w+-+(>>|x)\w+:) .*", line.replace("\t", " "))
+        text_of_line = re.sub(r"<br/>|#\d+;", "", line.split(" ", 5)[-1].partition(": ")[2] if ":" in line else "")
+        assert not set(text_of_line) & set("#;<>%\\`@$")
+
+
+# --- the command line
+TOOLS_FILE = '''
+from toolreg import ToolRegistry
+registry = ToolRegistry()
+
+@registry.register(name="add_numbers")
+def add(a: int, b: int = 1) -> int:
+    """Add two numbers.
+
+    More words."""
+    return a + b
+'''
+FUNCTIONS_FILE = '''
+import dataclasses
+import sibling
+
+@dataclasses.dataclass
+class Place:
+    """A place."""
+    name: str
+
+def greet(place: Place) -> str:
+    "Greet a place."
+    return sibling.WORD + place.name
+
+def strange(x: object()) -> str:
+    return x
+
+async def fail(n: int) -> int:
+    "Fail."
+    raise ValueError("no \\x1b[31m" + "n" * n + "\\nsecond line")
+
+def _hidden() -> int:
+    return 1
+'''
+
+
+@pytest.fixture
+def user_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sibling.py").write_text("WORD = 'Hello '\n")
+    (tmp_path / "my_tools.py").write_text(TOOLS_FILE)
+    (tmp_path / "functions.py").write_text(FUNCTIONS_FILE)
+    yield tmp_path
+    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
+        del sys.modules[name]
+
+
+def run_main(capsys, *argv):
+    status = main(list(argv))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, capsys):
+    for place in ("my_tools.py", "my_tools", str(user_files / "my_tools.py"), "./my_tools.py:registry"):
+        assert run_main(capsys, "list", place) == (0, "add_numbers              Add two numbers.\n", "")
+    status, out, _ = run_main(capsys, "schema", "my_tools.py:add", "--format", "anthropic")
+    assert (status, json.loads(out)) == (0, Tool.from_function(sys.modules["my_tools"].add).get_schema("anthropic"))
+    assert run_main(capsys, "call", "my_tools.py:add", '{"a": "2"}') == (0, "3\n", "")
+    assert run_main(capsys, "call", "my_tools", '{"a": 2, "b": 2}') == (0, "4\n", "")
+
+
+def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_files, capsys):
+    (user_files / "functions.py").write_text(FUNCTIONS_FILE.replace("x: object()", "x: int"))
+    status, out, err = run_main(capsys, "list", "functions.py")
+    rows = ["greet                    Greet a place.", "strange", "fail                     Fail.", ""]
+    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert run_main(capsys, "call", "functions.py:greet", '{"place": {"name": "北京"}}') == (0, "Hello 北京\n", "")
+    assert run_main(capsys, "call", "textwrap:shorten", '{"text": "a  b", "width": 9}') == (0, "a b\n", "")
+    assert json.loads(run_main(capsys, "schema", "functions.py")[1])[0]["function"]["name"] == "greet"
+
+
+@pytest.mark.parametrize(
+    "argv, told",
+    [
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["call", "my_tools.py"], "arguments are required: JSON"),
+        (["--x"], "COMMAND"),
+        (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
+        (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
+        (["list", "none.py"], "none.py: ModuleNotFoundError"),
+        (["list", ""], ": ValueError"),
+        (["list", "broken.py"], "broken.py: SyntaxError"),
+        (["list", "quits.py"], "quits.py: SystemExit: 3"),
+        (["list", "json.py"], "json.py: another module is called json (rename the file)"),
+        (["list", "sibling"], "sibling: there are no tools in it (neither a ToolRegistry nor public functions)"),
+        (["schema", "my_tools.py:nope"], "my_tools.py: there is no nope in it"),
+        (["schema", "my_tools:add.x.y"], "there is no add.x.y in it"),
+        (["list", "functions.py"], 'tool "strange": x: '),
+        (["call", "functions.py:fail", '{"n": 1}'], 'the tool "fail" failed: ValueError: no \\x1b[31mn second'),
+        (
+            ["call", "my_tools.py:add", '{"b": 1}'],
+            'the arguments do not fit the parameters of "add": - a: is missing Fix',
+        ),
+        (["call", "my_tools.py:add", '{"a": '], "are not a JSON object"),
+        (["call", "my_tools.py:registry.tool", "{}"], "there is no"),
+        (["call", "two.py", "{}"], "two.py: write MODULE:NAME (there are: one, two)"),
+        (["chat", "my_tools.py", "hi"], "ollama"),
+        (["chat", "my_tools.py", "hi", "--base-url", "http://127.0.0.1:9"], "which model?"),
+        (["chat", "my_tools.py", "hi", "--base-url", "ftp://x", "--model", "m"], "url: does not begin with http"),
+        (
+            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--max-turns", "0"],
+            "max_turns: must be",
+        ),
+        (
+            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--choice", "nope"],
+            'there is no tool "nope"',
+        ),
+        (["demo", "--mermaid", "/nowhere/x"], "No such file"),
+    ],
+)
+def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys, argv, told):
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    (user_files / "broken.py").write_text("def f(:\n")
+    (user_files / "quits.py").write_text("raise SystemExit(3)\n")
+    (user_files / "json.py").write_text("def f(x: int): ...\n")
+    (user_files / "two.py").write_text("def one(): ...\ndef two(): ...\n")
+    status, _, err = run_main(capsys, *argv)
+    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err and "\x1b" not in err
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert caught.value.code == 0 and all(
+        f"\n    {name} " in out for name in ("demo", "list", "schema", "call", "chat")
+    )
+
+
+def test_the_demo_shows_four_steps_the_ids_a_mended_call_and_a_stripped_reason(capsys):
+    status, out, err = run_main(capsys)
+    assert (status, err) == (0, "") and run_main(capsys, "demo") == (0, out, "")
+    lines = out.split("\n")
+    assert [line[:8] for line in lines if re.match(r"\d\. ", line)] == [
+        *["1. The q", "2. The m", "3. The r", "4. The m"],
+        *["1. The q", "2. The m", "3. The r", "2. again", "3. The r", "4. The m"],
+        *["1. The q", "2. The m", "3. The r", "4. The m"],
+    ]
+    assert "The model here is a script" in lines[0]
+    for row in (
+        "user    北京今天天气如何？",
+        'model   calls get_weather {"city": "北京"}  [call_1]',
+        'model   calls get_weather {"city": "Oslo", "days": "three"}  [call_2]',
+        'model   calls get_time {"city": "Oslo"}  [call_3]',
+        'tool    get_weather fails [call_2] Error: the arguments do not fit the parameters of "get_weather":',
+        '        - days: "three" is not an integer',
+        'model   calls get_weather {"city": "Oslo", "days": 3}  [call_4]',
+        "        because: the question is: How is the weather in Oslo?",
+        '        (the function got {"city": "Oslo"}, without the reason)',
+    ):
+        assert row in lines
+    wire = [json.loads(line) for line in lines if line.startswith("        {")]
+    shown = [item["function"]["parameters"]["properties"] for item in wire if "function" in item]
+    assert [toolreg.TOOLCALL_REASON in properties for properties in shown] == [False] * 4 + [True] * 2
+    talk = [item for item in wire if "role" in item]
+    assert trace(talk).split("\n") == [line for line in lines if line and line in trace(talk).split("\n")]
+
+
+def test_the_scripted_model_of_the_demo_follows_the_schemas_and_the_tool_messages(tmp_path, monkeypatch, capsys):
+    changed = SOURCE.replace(
+        "def get_weather(city: str, days: int = 1) -> str:\n        ",
+        "def get_weather(place: str, span: int = 1) -> str:\n        ",
+    )
+    changed = changed.replace('return f"{city}: sunny, 25 °C, for {days} day(s)"', 'return f"rain in {place}, {span}"')
+    assert load_copy(changed, tmp_path, monkeypatch).main([]) == 0
+    out = capsys.readouterr().out
+    assert 'calls get_weather {"place": "北京"}  [call_1]' in out and "model   I found: rain in 北京, 1\n" in out
+    assert 'calls get_weather {"place": "Oslo", "span": 3}  [call_4]' in out and "rain in Oslo, 3" in out
+
+
+def test_the_demo_draws_itself_and_waits_where_it_is_asked_to(tmp_path, monkeypatch, capsys):
+    status, diagram, _ = run_main(capsys, "demo", "--mermaid")
+    assert (
+        status == 0
+        and diagram.startswith("sequenceDiagram\n")
+        and "R--xM: tool message call_2: Error: the arguments" in diagram
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 5))
+    _, text, _ = run_main(capsys, "demo", "--step", "--mermaid", str(tmp_path / "flow.mmd"))
+    assert (tmp_path / "flow.mmd").read_text("utf-8") == diagram
+    assert text.count("[Enter] ") == 13 and text.replace("[Enter] ", "") == run_main(capsys)[1]
+
+
+def test_rows_are_bold_on_a_terminal_only(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = []
+    for stream, environ in ((Terminal(), {}), (Terminal(), {"NO_COLOR": "1"}), (io.StringIO(), {})):
+        monkeypatch.setattr(os, "environ", environ)
+        monkeypatch.setattr(sys, "stdout", stream)
+        main([])
+        shown.append(stream.getvalue())
+    assert "\033[1muser    \033[0m北京今天天气如何？" in shown[0] and "\033" not in shown[1] == shown[2]
+    assert re.sub("\033\\[[01]m", "", shown[0]) == shown[2]
+
+
+def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
+    script, ascii_only = (
+        str(pathlib.Path(toolreg.__file__)),
+        {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )
+    (user_files / "my_tools.py").write_text(TOOLS_FILE.replace("Add two numbers", "加"))
+    assert (
+        run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only)
+        == "add_numbers              \\u52a0.\n"
+    )
+    assert "user    \\u5317\\u4eac" in run_python(script, cwd=user_files, env=ascii_only)
+    assert (
+        run_python(
+            "-m",
+            "toolreg",
+            "call",
+            "my_tools:add",
+            '{"a": 1}',
+            cwd=user_files,
+            env={**os.environ, "PYTHONPATH": str(pathlib.Path(script).parent)},
+        )
+        == "2\n"
+    )
+
+
+def test_a_reader_that_has_seen_enough_ends_the_demo_quietly(tmp_path):
+    demo = subprocess.Popen(
+        [sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    demo.stdout.close()
+    assert demo.stderr.read() == b"" and demo.wait(30) == 0
+    demo.stderr.close()
+
+
+def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_files, monkeypatch, capsys):
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "add_numbers", "arguments": '{"a": 2, "toolcall_reason": "sum"}'},
+    }
+    answers = [
+        completion({"role": "assistant", "content": "", "tool_calls": [call]}),
+        completion({"role": "assistant", "content": "3"}),
+    ]
+    rows = [
+        "user    2+1?",
+        'model   calls add_numbers {"a": 2}  [c1]',
+        "        because: sum",
+        "tool    add_numbers answers [c1] 3",
+        "model   3",
+        "",
+    ]
+    with serving_each(*answers) as (url, requests):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
+        monkeypatch.setenv("OPENAI_MODEL", "m")
+        status, out, err = run_main(
+            capsys, "chat", "my_tools.py", "2+1?", "--think", "--choice", "required", "--mermaid", "flow.mmd"
+        )
+    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
+    assert (
+        f"authorization: Bearer {SOME_KEY}".encode() in requests[0]
+        and sent_body(requests[0])["tool_choice"] == "required"
+    )
+    assert "toolcall_reason" in sent_body(requests[0])["tools"][0]["function"]["parameters"]["properties"]
+
+
+def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(user_files, capsys):
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
+    stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
+    with serving(stream) as (url, _):
+        argv = [
+            "chat",
+            "my_tools.py",
+            "hi",
+            "--base-url",
+            url,
+            "--model",
+            "m",
+            "--stream",
+            "--max-turns",
+            "1",
+            "--mermaid",
+            "flow.mmd",
+        ]
+        status, out, err = run_main(capsys, *argv)
+    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 1")
+    assert out.startswith(
+        "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
+        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
+    )
+    assert "M->>R: c1: add_numbers {}" in (user_files / "flow.mmd").read_text("utf-8")
+
+
+def test_chat_says_so_where_the_model_over_http_was_cut_out(tmp_path, monkeypatch, capsys):
+    start, end = (SOURCE.index(f"# {'-' * 75}\n# {number}. ") for number in (18, 19))
+    assert load_copy(SOURCE[:start] + SOURCE[end:], tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
+    assert (
+        capsys.readouterr().err == "toolreg: chat: section 18 (a model over HTTP) was cut from this copy of the file\n"
+    )
+
+
+def test_the_readme_shows_the_flow_and_the_diagram_of_the_demo_as_they_are(capsys):
+    lesson = (
+        (HERE / "README.md")
+        .read_text("utf-8")
+        .partition("## The message flow, step by step\n")[2]
+        .partition("\n## ")[0]
+    )
+    blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
+    shown = run_main(capsys)[1]
+    assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
+    assert f"```mermaid\n{run_main(capsys, 'demo', '--mermaid')[1]}```" in lesson

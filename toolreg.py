@@ -1,0 +1,5984 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Give a language model tools: plain Python functions, in one file.
+
+A tool call goes in, exactly one tool result comes out. Copy this file into your project; it needs
+nothing but Python's standard library (3.10 or newer). `python toolreg.py` shows the whole flow.
+
+    from toolreg import ToolRegistry, run_agent
+
+    registry = ToolRegistry()
+
+    @registry.register
+    def get_weather(city: str, days: int = 1) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny for {days} day(s)"
+
+    registry.get_schemas()                   # what the model is shown
+    registry.respond(assistant_message)      # runs its tool calls, gives the tool messages
+    run_agent(model, "What is the weather in Oslo?", registry)       # the whole conversation
+
+The file is a lesson, to be read from top to bottom: a section uses only sections above it, and its
+heading says which. For the message flow alone read 7, 9, 10 and 11.
+
+     1  Words: errors, and JSON text            11  The loop: the message flow
+     2  JSON Schema: does this value fit?        -- end of the core; the rest may be deleted --
+     3  JSON out: a Python value as JSON        12  Older drafts and formats of JSON Schema
+     4  Types: annotation -> (schema, reader)   13  Tools from classes
+     5  Reasons: toolcall_reason                14  Tools from LangChain
+     6  Functions: what a function takes        15  The network: HTTP, server-sent events
+     7  Messages: what travels                  16  Tools from OpenAPI
+     8  Provider formats                        17  Tools from MCP servers
+     9  Tools: a function a model may call      18  A model over HTTP
+    10  Registry: names to tools                19  Command line, and the trace it prints
+"""
+from __future__ import annotations
+
+import contextvars
+import enum
+import functools
+import inspect
+import io
+import itertools
+import json
+import math
+import os
+import re
+import sys
+import time
+import types
+import typing
+import warnings
+from collections import deque
+from collections.abc import (
+    AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence,
+)
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+__version__ = "1.0.0"
+__all__ = [
+    "ToolRegError", "SchemaError", "ValidationError", "ToolDefinitionError", "ToolNotFoundError",
+    "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
+    "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
+    "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
+    "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
+    "build_assistant_messages", "build_tool_result_messages", "collect_stream", "acollect_stream",
+    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "arun_agent", "scripted_model",
+]
+
+
+# ---------------------------------------------------------------------------
+# 1. Words: which errors are there, and how is JSON text read and written?
+#    uses nothing
+# ---------------------------------------------------------------------------
+MAX_DEPTH = 128             # levels of arrays and objects in one JSON text, value or schema
+SHOWN_CHARACTERS = 80       # of a value, in a message
+SHOWN_NAMES = 20            # of a list of names, in a message
+
+
+class ToolRegError(Exception):
+    """Be the root of all errors of this module."""
+
+
+class SchemaError(ToolRegError, ValueError):
+    """Say that a schema is no valid JSON Schema, or uses what is not supported."""
+
+
+class ValidationError(ToolRegError, ValueError):
+    """Say where and why a value does not fit its schema.
+
+    `path` is the place to mend as keys and indices (a missing or unknown name is part of it),
+    `schema_path` leads to the `keyword` in the schema, `message` has no place in it; `str` has both.
+    """
+
+    def __init__(self, message: str, path: Iterable[str | int] = (), schema_path: Iterable[str | int] = (),
+                 keyword: str = "") -> None:
+        super().__init__(message)
+        self.message, self.keyword = message, keyword
+        self.path, self.schema_path = tuple(path), tuple(schema_path)
+
+    def __str__(self) -> str:
+        return f"{_place(self.path)}: {self.message}"
+
+
+class ToolDefinitionError(ToolRegError, TypeError):
+    """Say what is wrong with a tool's definition; `suggestion` is a legal name where the name was the fault."""
+
+    def __init__(self, message: str, suggestion: str | None = None) -> None:
+        super().__init__(message)
+        self.suggestion = suggestion
+
+
+class ToolNotFoundError(ToolRegError, KeyError):
+    """Say that no tool has this name, and which there are."""
+
+    __str__ = Exception.__str__             # on purpose: KeyError would show the repr
+
+
+class ToolArgumentError(ToolRegError, ValueError):
+    """Say all that is wrong with the arguments of a call; `errors` holds the ValidationErrors."""
+
+    def __init__(self, message: str, errors: Iterable[ValidationError] = ()) -> None:
+        super().__init__(message)
+        self.errors = list(errors)
+
+
+class ToolTimeoutError(ToolRegError, TimeoutError):
+    """Say that a tool took longer than its timeout."""
+
+
+class ToolError(ToolRegError):
+    """Be raised in a tool: its text goes to the model as it is."""
+
+
+class MaxTurnsExceeded(ToolRegError, RuntimeError):
+    """Say that the model still called tools in the last turn; `messages` is the whole history."""
+
+    def __init__(self, message: str, messages: Iterable[Any] = ()) -> None:
+        super().__init__(message)
+        self.messages = list(messages)
+
+
+class ToolRegWarning(UserWarning):
+    """Name the tools that an importer had to leave out."""
+
+
+def _place(path: Iterable[str | int]) -> str:
+    """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if key.isidentifier() else f"[{_shown(key)}]"
+             for key in path]
+    return "".join(parts).lstrip(".") or "(root)"
+
+
+def _shown(value: Any) -> str:
+    """Spell a value for a message: as JSON where it has a JSON form, cut to SHOWN_CHARACTERS."""
+    try:
+        text = _write_json(value)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a value of the type {type(value).__name__}"
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
+def _listed(names: Iterable[Any]) -> str:
+    """Spell a list of names for a message, cut to SHOWN_NAMES."""
+    texts = [str(name) for name in names]
+    more = len(texts) - SHOWN_NAMES
+    return ", ".join(texts[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+# RFC 8259, but for one leniency: models do put raw tabs and line feeds into strings
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return value
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_NOT_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+', re.DOTALL)
+
+
+def _read_json(text: str) -> Any:
+    """Read one JSON text, or raise a ValueError that says what is wrong and where."""
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_nesting(text)
+    try:
+        value, end = _DECODER.scan_once(text, 0)
+        if end == len(text):
+            return value
+    except (ValueError, StopIteration):
+        pass                                # on purpose: white space around it, or a fault to be told below
+    try:
+        return _DECODER.decode(text.strip(" \t\r\n\ufeff"))
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
+        what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
+        raise ValueError(f"{what} (line {error.lineno}, column {error.colno})") from None
+
+
+def _check_nesting(text: str) -> None:
+    depth = 0
+    for bracket in _NOT_NESTING.sub("", text):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _write_json(value: Any) -> str:
+    """Write a JSON value as text: UTF-8 as it is, no NaN; TypeError, ValueError or RecursionError where it has no form."""
+    return _ENCODER.encode(value)
+
+
+def _printable(text: str) -> str:
+    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _error_text(error: BaseException) -> str:
+    """Spell an exception, even one whose `str` is empty or raises."""
+    try:
+        text = str(error).strip()
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
+    """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
+    if isinstance(value, dict):
+        if not levels:
+            raise ValueError("nested too deeply")
+        return {key: _copied(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        if not levels:
+            raise ValueError("nested too deeply")
+        return [_copied(item, levels - 1) for item in value]
+    return value
+
+
+# ---------------------------------------------------------------------------
+# 2. JSON Schema: does this value fit?
+#    uses 1
+# ---------------------------------------------------------------------------
+# A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
+# the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
+# comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
+# slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
+DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, which nothing here prevents
+MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
+
+_Check = Callable[[Any], bool]
+_Table = dict[type, tuple[_Check, ...]]
+_ANYTHING: _Table = dict.fromkeys((dict, list, str, int, float, bool, type(None)), ())
+_TYPES: dict[str, tuple[str, _Table]] = {
+    "object": ("an object", {dict: ()}), "array": ("an array", {list: ()}), "string": ("a string", {str: ()}),
+    "integer": ("an integer", {int: (), float: (float.is_integer,)}),           # 5.0 is one, true is not
+    "number": ("a number", {float: (math.isfinite,), int: ()}),
+    "boolean": ("a boolean", {bool: ()}), "null": ("null", {type(None): ()}),
+}
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
+
+
+def _only(kinds: Iterable[type], check: _Check) -> _Table:
+    """Give the table of a check that is for some types; all others pass."""
+    return {**_ANYTHING, **dict.fromkeys(kinds, (check,))}
+
+
+def _both(one: _Table, other: _Table) -> _Table:
+    return {kind: one[kind] + other[kind] for kind in one if kind in other}
+
+
+def _one_of(tables: Sequence[_Table]) -> _Table:
+    """Join tables so that one of them has to be passed."""
+    rows = {kind: [table[kind] for table in tables if kind in table] for table in tables for kind in table}
+    return {kind: () if () in some else some[0] if len(some) == 1 else
+            (lambda value, tests=[_fused(checks) for checks in some]: any(test(value) for test in tests),)
+            for kind, some in rows.items()}
+
+
+def _fused(checks: tuple[_Check, ...]) -> _Check | None:
+    """Make one check of several; None of none."""
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) and second(value)
+    return (lambda value: all(check(value) for check in checks)) if checks[1:] else checks[0] if checks else None
+
+
+def _plain(value: Any) -> Any:
+    """Give a value of a subclass as the JSON type that it is; what is no JSON value stays."""
+    kind = next((kind for kind in _PLAIN if isinstance(value, kind)), None) if type(value) not in _ANYTHING else None
+    return _PLAIN[kind](value) if kind else value
+
+
+def _passes(table: _Table, value: Any) -> bool:
+    """Judge any value; what is no JSON value fits only where everything does."""
+    value = _plain(value)
+    if type(value) not in _ANYTHING:
+        return table == _ANYTHING
+    return type(value) in table and all(check(value) for check in table[type(value)])
+
+
+def _too_deep(value: Any) -> bool:
+    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        wholes = [whole.values() if isinstance(whole, dict) else whole for whole in level if isinstance(whole, (dict, list))]
+        level = list({id(part): part for whole in wholes for part in whole if isinstance(part, (dict, list))}.values())
+        if not level:
+            return False
+    return True
+
+
+def _canonical(value: Any) -> Any:
+    """Give a hashable stand-in, equal for values that are equal as JSON: 1 is 1.0, but not true."""
+    if isinstance(value, dict):
+        return frozenset((name, _canonical(part)) for name, part in value.items())
+    if isinstance(value, list):
+        return tuple(map(_canonical, value))
+    if isinstance(value, bool):
+        return _FALSE_TRUE[value]
+    return value if value is None or isinstance(value, (str, int, float)) else object()
+
+
+_FALSE_TRUE = object(), object()
+
+# Where schemas are in a schema: under these keywords, and never in a property's name, an enum or a default
+_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+_HOLDERS = frozenset({
+    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
+    "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
+_SAME = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
+
+
+def _subschemas(schema: dict[str, Any]) -> Iterator[Any]:
+    """Yield the schemas directly in a schema."""
+    for keyword, argument in schema.items():
+        if keyword in _MAPS and isinstance(argument, dict):
+            yield from argument.values()
+        elif keyword in _HOLDERS:
+            yield from argument if isinstance(argument, list) else (argument,)
+
+
+def _map_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
+    """Rebuild a schema bottom-up, changing it and each schema in it; nothing is shared with the given one."""
+    def rebuilt(keyword: str, argument: Any) -> Any:
+        if keyword in _MAPS and isinstance(argument, dict):
+            return {name: _map_schema(sub, change) for name, sub in argument.items()}
+        if keyword in _HOLDERS:
+            many = isinstance(argument, list)
+            return [_map_schema(sub, change) for sub in argument] if many else _map_schema(argument, change)
+        return _copied(argument)
+    if not isinstance(schema, dict):
+        return change(schema) if isinstance(schema, bool) else _copied(schema)
+    return change({keyword: rebuilt(keyword, argument) for keyword, argument in schema.items()})
+
+
+def _steps(document: Any, pointer: str) -> Iterator[Any]:
+    """Yield the document and all that a JSON pointer leads through; raise a LookupError where it leads nowhere."""
+    yield document
+    for token in _unquoted(pointer).split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if not isinstance(document, dict) and not (isinstance(document, list) and re.fullmatch("0|[1-9][0-9]*", token)):
+            raise LookupError(token)
+        document = document[token if isinstance(document, dict) else int(token)]
+        yield document
+
+
+def _pointer(document: Any, reference: str) -> Any:
+    """Give what `#/a/b` leads to, or raise a LookupError."""
+    return [*_steps(document, reference.lstrip("#"))][-1]
+
+
+def _unquoted(text: str) -> str:
+    return re.sub("(?:%[0-9A-Fa-f]{2})+", lambda some: bytes.fromhex(some[0].replace("%", "")).decode("utf-8", "replace"), text)
+
+
+# Patterns: ECMA-262's regular expressions in Python's words
+_TOKEN = re.compile(r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
+    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]""", re.VERBOSE)
+_SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+             r"\u3001-\ufefe\uff00-\U0010ffff")
+_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", "(?<": "(?P<",
+            "[]": "(?!)", "[^]": r"[\s\S]"}
+_INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
+_CATEGORIES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
+               "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+
+
+def _translated(source: str) -> str:
+    """Translate a pattern, or raise a ValueError that says what is not supported."""
+    if len(source) > MAX_PATTERN:
+        raise ValueError(f"it is longer than {MAX_PATTERN} characters")
+    texts, inside = ["(?a)"], False
+    for token in _TOKEN.findall(source):
+        text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
+        inside = token != "]" if inside else token in ("[", "[^")
+        texts.append(text)
+    return "".join(texts)
+
+
+def _escape(token: str, inside: bool) -> str:
+    kind, rest = token[1], token[2:].strip("{}<>")
+    if kind in "pP" and rest:
+        return _ranges(rest.rpartition("=")[2], kind == "P") if inside else f"[{_ranges(rest.rpartition('=')[2], kind == 'P')}]"
+    if kind == "u" and rest:
+        high, _, low = rest.partition("\\u")
+        return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
+    if kind in "ck" and rest:
+        return f"\\x{ord(rest) % 32:02x}" if kind == "c" else f"(?P={rest})"
+    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
+        raise ValueError(f"{token} is no escape of ECMA-262")
+    return token
+
+
+@functools.cache
+def _ranges(name: str, inverted: bool) -> str:
+    """Give the characters of a Unicode category as the inside of a character class."""
+    from unicodedata import category
+    wanted = _CATEGORIES.get(name, name)
+    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
+    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
+    if len(edges) <= 2:
+        raise ValueError(f"the Unicode property {name} is not supported")
+    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+
+
+# A part is: its key in the value, or None for the value itself; the part; the compiled schema that it has to fit, or
+# words that say why nothing would; where that schema is below the keyword
+_Part = tuple["str | int | None", Any, "_Node | str", tuple["str | int", ...]]
+
+
+class _Rule:
+    """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
+
+    keyword = ""
+
+    def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
+                 optional: Collection[str] = ()) -> None:
+        self.parts = parts if kind is None else lambda value: parts(value) if type(value) is kind else ()
+        self.table = _only([kind] if kind else _ANYTHING, self.all_fit) if table is None else table
+        self.optional = optional
+
+    def all_fit(self, value: Any) -> bool:
+        return all(not isinstance(node, str) and node.fits(part) for _, part, node, _ in self.parts(value))
+
+    def faults(self, value: Any) -> Iterator[ValidationError]:
+        """Say all that is wrong with a value, placed relative to it."""
+        for key, part, node, steps in self.parts(value):
+            path = () if key is None else (key if isinstance(key, int) else str(key),)
+            for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
+                yield ValidationError(fault.message, path + fault.path, (self.keyword, *steps, *fault.schema_path),
+                                      fault.keyword or self.keyword)
+
+    def seen(self, value: Any) -> set[Any]:
+        """Give the names or indices that the keyword judges in a value that fits."""
+        return set().union(*({key} if key is not None else node.seen(value) for key, _, node, _ in self.parts(value)
+                             if not isinstance(node, str)))
+
+    def nearest(self, value: Any) -> Any:
+        """Coerce the parts of a value; null for what may be left out, but not be null, is left out."""
+        whole = value
+        for key, part, node, _ in self.parts(value):
+            near = part if isinstance(node, str) else node.nearest(whole if key is None else part)
+            if key is None:
+                whole = whole if isinstance(node, str) else near
+            elif near is not part or near is None and key in self.optional and not self.all_fit({key: None}):
+                whole = whole.copy() if whole is value else whole
+                whole[key] = near
+                if near is None:
+                    del whole[key]
+        return whole
+
+
+# Keywords: a function makes the rule for an argument in a schema (the node); schemas in arguments are compiled already
+def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
+    """Make a rule for the value alone; its error is the value, the words, the arguments."""
+    return _Rule(None, lambda value: [] if _passes(table, value) else [
+        (None, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
+
+
+def _type(names: str | list[str], node: _Node) -> _Rule:
+    words, tables = zip(*[_TYPES[name] for name in ([names] if isinstance(names, str) else names)])
+    return _says(_one_of(tables) if tables[1:] else tables[0], f"is not {' or '.join(words)}")
+
+
+def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
+    allowed: dict[type, set[Any]] = {}
+    for value in map(_plain, values):
+        for kind in (int, float) if type(value) in (int, float) else (type(value),):
+            allowed.setdefault(kind, set()).add(_canonical(value))
+    node.compiler.guarded |= dict in allowed or list in allowed
+    return _says({kind: (some.__contains__ if kind is str else lambda value, some=some: _canonical(value) in some,)
+                  for kind, some in allowed.items()}, words, *values)
+
+
+def _multiple_of(step: float, node: _Node) -> _Rule:
+    def exact(value: float) -> bool:
+        from fractions import Fraction      # of the numbers as they are written: 0.3 is three times 0.1
+        number, unit = (Fraction(each if isinstance(each, int) else repr(each)) for each in (value, step))
+        return number % unit == 0
+    whole: _Check = exact if isinstance(step, float) else lambda value: value % step == 0
+    return _says({**_ANYTHING, int: (whole,), float: (math.isfinite, exact)}, "is not a multiple of", step)
+
+
+def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
+    node.compiler.guarded |= wanted
+    table = _only([list], lambda value: len(set(map(_canonical, value))) == len(value))
+    return _says(table, "has equal items") if wanted else None
+
+
+def _pattern(source: str, node: _Node) -> _Rule:
+    search = node.search(source)
+    return _says(_only([str], lambda value: search(value) is not None), "does not match the pattern", source)
+
+
+def _format(name: str, node: _Node) -> _Rule | None:
+    check = _FORMATS.get(name) if node.compiler.formats or node.resource.dialect.asserts_formats else None
+    return _says(_only([str], check), "does not have the format", name) if check else None
+
+
+_FORMATS: dict[str, _Check] = {}
+
+
+def _required(names: list[str], node: _Node) -> _Rule:
+    others = [name for name in names if name not in node.arguments.get("properties", ())]   # properties looks for its own
+    return _Rule(dict, lambda value: [(name, None, "is missing", ()) for name in names if name not in value],
+                 _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
+
+
+def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
+    required = subs.keys() & node.arguments.get("required", ())
+    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()]
+    return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
+                 _only([dict], _all_there(plan) if len(required) == len(plan) else _some_there(plan)), subs.keys() - required)
+
+
+# The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
+def _all_there(plan: list[tuple[str, bool, type | None, _Check | None, _Check]]) -> _Check:
+    short = [(name, kind, test, fits) for name, _, kind, test, fits in plan]
+
+    def check(value: dict[str, Any]) -> bool:
+        try:
+            for name, kind, test, fits in short:
+                if type(value[name]) is not kind:
+                    if not fits(value[name]):
+                        return False
+                elif test is not None and not test(value[name]):
+                    return False
+        except KeyError:
+            return False
+        return True
+    return check
+
+
+def _some_there(plan: list[tuple[str, bool, type | None, _Check | None, _Check]]) -> _Check:
+    def check(value: dict[str, Any]) -> bool:
+        for name, required, kind, test, fits in plan:
+            if name in value:
+                if type(value[name]) is not kind:
+                    if not fits(value[name]):
+                        return False
+                elif test is not None and not test(value[name]):
+                    return False
+            elif required:
+                return False
+        return True
+    return check
+
+
+def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
+    kind, test, fits = node.kind, node.test, node.fits
+
+    def check(parts: Iterable[Any]) -> bool:
+        for part in parts:
+            if type(part) is not kind:
+                if not fits(part):
+                    return False
+            elif test is not None and not test(part):
+                return False
+        return True
+    return check
+
+
+def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
+    rows = [(source, node.search(source), sub) for source, sub in subs.items()]
+    return _Rule(dict, lambda value: [(name, part, sub, (source,)) for name, part in value.items()
+                                      for source, search, sub in rows if isinstance(name, str) and search(name)])
+
+
+def _additional_properties(sub: _Node, node: _Node) -> _Rule:
+    known, table, each = node.arguments.get("properties", {}), None, _each(sub)
+    searches = [node.search(source) for source in node.arguments.get("patternProperties", ())]
+    if not searches and sub.schema is False:
+        table = _only([dict], frozenset(known).issuperset)
+    elif not searches and not known:
+        table = _only([dict], lambda value: each(value.values()))
+    words = f"is not allowed here (there are: {_listed(known)})" if known else "is not allowed here"
+    return _Rule(dict, lambda value: [
+        (name, part, words if sub.schema is False else sub, ()) for name, part in value.items()
+        if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
+
+
+def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
+    first, each = len(node.arguments.get(before, ())), _each(sub)
+    return _Rule(list, lambda value: [(index, value[index], sub, ()) for index in range(first, len(value))],
+                 _only([list], (lambda value: each(value[first:])) if first else each))
+
+
+def _contains(sub: _Node, node: _Node) -> _Rule:
+    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
+    words = "contains no item that fits" if (least, most) == (1, math.inf) else f"contains not {least} to {most} items that fit"
+
+    def parts(value: list[Any]) -> list[_Part]:
+        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.fits(item)]
+        return fitting if least <= len(fitting) <= most else [(None, value, f"{_shown(value)} {words}", ())]
+    return _Rule(list, parts)
+
+
+def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
+    table = _one_of([sub.usable_table() for sub in subs])
+    if no_other:
+        table = dict.fromkeys(table, (lambda value: sum(sub.fits(value) for sub in subs) == 1,))
+
+    def parts(value: Any) -> list[_Part]:
+        if _passes(table, value):
+            return [(None, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
+        faults = [sub.faults(value) for sub in subs]
+        if [] in faults:
+            return [(None, value, f"{_shown(value)} fits {faults.count([])} of the alternatives, not exactly one", ())]
+        if all(map(_is_of_other_type, faults)):
+            kinds = dict.fromkeys(few[0].message.partition(" is not ")[2] for few in faults)
+            return [(None, value, f"{_shown(value)} is not {' or '.join(kinds)}", ())]
+        best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
+        return [(None, value, subs[best], (best,))]
+    return _Rule(None, parts, table)
+
+
+def _is_of_other_type(faults: list[ValidationError]) -> bool:
+    return any(fault.keyword == "type" and not fault.path and " is not " in fault.message for fault in faults)
+
+
+def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
+    """Tell how far an alternative is: another type, then another constant (often a tag), then the number of faults."""
+    return _is_of_other_type(faults), sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
+
+
+def _all_of(subs: list[_Node], node: _Node) -> _Rule:
+    return _Rule(None, lambda value: [(None, value, sub, (index,)) for index, sub in enumerate(subs)],
+                 functools.reduce(_both, [sub.usable_table() for sub in subs]))
+
+
+def _if(test: _Node, node: _Node) -> _Rule:
+    cases = [[(sub, steps)] if sub else [] for sub, steps in ((node.arguments.get("else"), ("else",)), (node.arguments.get("then"), ("then",)))]
+    return _Rule(None, lambda value: [(None, value, sub, steps) for sub, steps in ([(test, ())] if test.fits(value) else [])
+                                      + cases[test.fits(value)]])
+
+
+def _reference(reference: str, node: _Node) -> _Rule:
+    target = node.target(reference)
+    return _Rule(None, lambda value: [(None, value, target, ())], target.usable_table())
+
+
+def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
+    others, node.compiler.guarded = [*node.rules], True
+
+    def parts(value: Any) -> list[_Part]:
+        seen: set[Any] = set().union(*(rule.seen(value) for rule in others))
+        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
+    return _Rule(kind, parts)
+
+
+def _is_number(argument: Any) -> bool:
+    return isinstance(argument, (int, float)) and not isinstance(argument, bool) and argument - argument == 0
+
+
+def _are_names(argument: Any) -> bool:
+    return isinstance(argument, list) and all(isinstance(name, str) for name in argument) and len({*argument}) == len(argument)
+
+
+# What an argument has to be, in the words of the error
+_SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
+_COUNT, _NUMBER, _NAME, _NAMES = "a non-negative integer", "a number", "a plain name", "an array of different strings"
+_FORMS: dict[str, _Check] = {
+    _SCHEMA: lambda argument: isinstance(argument, (dict, bool)),
+    _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0,
+    _SCHEMA_MAP: lambda argument: isinstance(argument, dict),
+    _COUNT: lambda argument: _is_number(argument) and argument >= 0 and argument == int(argument),
+    _NUMBER: _is_number, "a number greater than 0": lambda argument: _is_number(argument) and argument > 0,
+    _TEXT: lambda argument: isinstance(argument, str), "a boolean": lambda argument: isinstance(argument, bool),
+    _NAME: lambda argument: isinstance(argument, str) and re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument) is not None,
+    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
+    "an array": lambda argument: isinstance(argument, list), "any value": lambda argument: True, _NAMES: _are_names,
+    "an object of arrays of strings": lambda argument: isinstance(argument, dict) and all(map(_are_names, argument.values())),
+    "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
+        _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
+}
+
+# keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
+_Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
+_CORE: dict[str, _Row] = {
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None), "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
+}
+_VALIDATION: dict[str, _Row] = {
+    "type": ("a type or an array of types", _type), "enum": ("an array", _enum),
+    "const": ("any value", lambda value, node: _enum([value], node, "is not")),
+    "minimum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value >= n), "is less than", n)),
+    "maximum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value <= n), "is greater than", n)),
+    "exclusiveMinimum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value > n), "is not greater than", n)),
+    "exclusiveMaximum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value < n), "is not less than", n)),
+    "multipleOf": ("a number greater than 0", _multiple_of),
+    "minLength": (_COUNT, lambda n, _: _says(_only([str], lambda value: len(value) >= n), "has fewer characters than", n)),
+    "maxLength": (_COUNT, lambda n, _: _says(_only([str], lambda value: len(value) <= n), "has more characters than", n)),
+    "pattern": (_TEXT, _pattern),
+    "minItems": (_COUNT, lambda n, _: _says(_only([list], lambda value: len(value) >= n), "has fewer items than", n)),
+    "maxItems": (_COUNT, lambda n, _: _says(_only([list], lambda value: len(value) <= n), "has more items than", n)),
+    "uniqueItems": ("a boolean", _unique_items), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "minProperties": (_COUNT, lambda n, _: _says(_only([dict], lambda value: len(value) >= n), "has fewer properties than", n)),
+    "maxProperties": (_COUNT, lambda n, _: _says(_only([dict], lambda value: len(value) <= n), "has more properties than", n)),
+    "required": (_NAMES, _required),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value for other in needs[name] if other not in value])),
+}
+_APPLICATOR: dict[str, _Row] = {
+    "properties": (_SCHEMA_MAP, _properties), "patternProperties": (_SCHEMA_MAP, _pattern_properties),
+    "additionalProperties": (_SCHEMA, _additional_properties),
+    "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
+        (name, name, fault.message, fault.schema_path) for name in value for fault in sub.faults(name)],
+        _only([dict], lambda value: all(map(sub.fits, value))))),
+    "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
+        (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
+    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
+    "not": (_SCHEMA, lambda sub, _: _says(_only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
+    "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
+        (None, value, subs[name], (name,)) for name in subs if name in value])),
+}
+_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
+    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
+    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
+_VOCABULARIES: dict[str, dict[str, _Row]] = {
+    "core": _CORE, "validation": _VALIDATION, "applicator": _APPLICATOR, "format": {"format": (_TEXT, _format)},
+    "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
+
+
+class _Dialect(NamedTuple):
+    rows: dict[str, _Row]
+    ref_alone: bool = False                 # what stands beside a $ref is ignored
+    asserts_formats: bool = False
+
+
+_DIALECTS = {DRAFT_2020_12: _Dialect({keyword: row for rows in _VOCABULARIES.values() for keyword, row in rows.items()})}
+
+
+class _Resource:
+    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
+
+    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
+        self.uri, self.root, self.dialect = uri, root, dialect
+        self.anchors: dict[str, Any] = {}
+        self.dynamic: dict[str, Any] = {}
+
+
+def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Answer once per value and run; else alternatives in alternatives would multiply, and references that meet again."""
+    def remembered(self: _Node, value: Any) -> Any:
+        memo, key = self.compiler.memo, (self, method, id(value))
+        known = memo.get(key) or memo.setdefault(key, (method(self, value), value))     # keeping a value keeps its id its own
+        return known[0]
+    return remembered
+
+
+class _Node:
+    """Compile one schema, as it is once the resources of the scope were entered (dynamic references depend on that)."""
+
+    kind: type | None               # the type that most values will have,
+    test: _Check | None             # the check for it, if any,
+    fits: _Check                    # and the check for whatever comes
+
+    def __init__(self, compiler: _Compiler, schema: Any, resource: _Resource, scope: tuple[_Resource, ...],
+                 where: tuple[str | int, ...]) -> None:
+        self.compiler, self.schema, self.resource, self.scope, self.where = compiler, schema, resource, scope, where
+        self.keyword, self.started, self.length = "", False, 0
+        self.table: _Table | None = None
+        self.arguments: dict[str, Any] = {}
+        self.rules: list[_Rule] = []
+        self.here: list[_Node] = []         # the schemas that judge the same value
+
+    def build(self) -> None:
+        """Make the rules, and join what they demand."""
+        self.started, rows = True, self.resource.dialect.rows
+        schema = self.schema if isinstance(self.schema, dict) else {}
+        if not isinstance(self.schema, (dict, bool)):
+            self.report(f"is not a schema (was {_shown(self.schema)})")
+        for keyword in ["$ref"] if self.resource.dialect.ref_alone and "$ref" in schema else rows:
+            if keyword in schema and _FORMS[rows[keyword][0]](schema[keyword]):
+                self.arguments[keyword] = self.compiled(keyword, schema[keyword])
+            elif keyword in schema:
+                self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
+        table = {} if self.schema is False else _ANYTHING
+        for keyword, argument in self.arguments.items():
+            self.keyword, make = keyword, rows[keyword][1]
+            rule = make and make(argument, self)
+            if rule:
+                rule.keyword = keyword
+                table = _both(table, rule.table) if self.rules else rule.table
+                self.rules.append(rule)
+        self.finish(table)
+
+    def compiled(self, keyword: str, argument: Any) -> Any:
+        """Compile the schemas in an argument."""
+        def node(schema: Any, *steps: str | int) -> _Node:
+            sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
+            self.here += [sub] if keyword in _SAME else []
+            return sub
+        if keyword in _MAPS:
+            return {name: sub if isinstance(sub, list) else node(sub, name) for name, sub in argument.items()}
+        if keyword in _HOLDERS and isinstance(argument, list):
+            return [node(sub, index) for index, sub in enumerate(argument)]
+        return node(argument) if keyword in _HOLDERS else argument
+
+    def finish(self, table: _Table) -> None:
+        kind = next(iter(table), None)
+        test = _fused(table[kind]) if kind else None
+
+        def fits(value: Any) -> bool:
+            if type(value) is kind:
+                return test is None or test(value)
+            checks = table.get(type(value))
+            if checks is None:
+                return _passes(table, value)
+            for check in checks:
+                if not check(value):
+                    return False
+            return True
+        self.table, self.kind, self.test, self.fits = table, kind, test, fits
+
+    def report(self, problem: str, *steps: str | int) -> None:
+        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
+
+    def target(self, reference: str) -> _Node:
+        """Compile what a reference leads to; a dynamic one, to the outermost schema of that name if to any of that name."""
+        schema, resource, name = True, self.resource, reference.partition("#")[2]
+        try:
+            schema, resource = self.compiler.find(reference, resource)
+        except LookupError:
+            self.report(f"{_shown(reference)} leads nowhere", self.keyword)
+        if self.keyword != "$ref" and resource.dynamic.get(name) is schema:
+            schema, resource = next((place.dynamic[name], place) for place in (*self.scope, resource) if name in place.dynamic)
+        self.here.append(self.compiler.node(schema, resource, self.scope, (reference,), later=True))
+        return self.here[-1]
+
+    def search(self, source: str) -> Callable[[str], Any]:
+        """Give the search for a pattern."""
+        try:
+            return re.compile(_translated(source)).search
+        except (ValueError, OverflowError, RecursionError, re.error) as error:
+            self.report(f"{_shown(source)} is not a supported pattern: {error}", self.keyword)
+            return re.compile("").search
+
+    def usable_table(self) -> _Table:
+        """Give the table, or one that asks this node: where the table is not there yet, or long."""
+        if self.table is not None and all(len(checks) <= 2 for checks in self.table.values()):
+            return self.table
+        self.compiler.guarded = True
+        return _only(_ANYTHING, self.judge)
+
+    def check_length(self, left: int = MAX_DEPTH) -> int:
+        """Count the schemas in a row that judge the same value: there must be an end to it."""
+        if not self.length and left:
+            self.length = 1 + max([inner.check_length(left - 1) for inner in self.here], default=0)
+        if not left or self.length > MAX_DEPTH:
+            raise SchemaError("$ref: the schema refers to itself without end, or too often in a row")
+        return self.length
+
+    @_once
+    def judge(self, value: Any) -> bool:
+        return self.fits(value)
+
+    @_once
+    def faults(self, value: Any) -> list[ValidationError]:
+        if self.fits(value):
+            return []
+        value = _plain(value)
+        if type(value) not in _ANYTHING:
+            return [ValidationError(f"{_shown(value)} is not a JSON value", keyword="type")]
+        found = [ValidationError("is not allowed here")] if self.schema is False else []
+        for rule in self.rules:
+            if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
+                found.extend(rule.faults(value))
+        return found
+
+    @_once
+    def seen(self, value: Any) -> set[Any]:
+        return set().union(*(rule.seen(value) for rule in self.rules))
+
+    @_once
+    def nearest(self, value: Any) -> Any:
+        if self.fits(value):
+            return value
+        value = self.read(value) if isinstance(value, str) else _plain(value)
+        for rule in self.rules:
+            value = rule.nearest(value)
+        return value
+
+    def read(self, text: str) -> Any:
+        """Give the JSON value in a text, where this schema wants one of its type."""
+        word = text.strip().lower()
+        try:
+            value = _read_json(word if word in ("true", "false") else text)
+        except (ValueError, RecursionError):
+            return text
+        wanted = isinstance(value, (dict, list)) and type(value) in (self.table or ())
+        return value if wanted or self.fits(value) else text
+
+
+class _Compiler:
+    """Know all schemas that references may lead to, and compile each once per scope."""
+
+    def __init__(self, dialect: str, given: Mapping[str, Any], formats: bool) -> None:
+        self.given = {uri.rstrip("#"): schema for uri, schema in given.items()}
+        self.dialect, self.formats, self.guarded, self.depth = self.dialect_of(dialect), formats, False, 0
+        self.resources: dict[str, _Resource] = {}
+        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.nodes: dict[Any, _Node] = {}
+        self.waiting: list[_Node] = []
+        self.problems: list[str] = []
+        self.memo: dict[Any, Any] = {}
+
+    def compile(self, schema: Any) -> _Node:
+        root = self.node(schema, self.index(schema, ""), (), ())
+        while self.waiting:
+            node = self.waiting.pop()
+            if not node.started:
+                node.build()
+        if self.problems:
+            raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
+        for node in self.nodes.values() if self.guarded else ():
+            node.check_length()
+        return root
+
+    def dialect_of(self, uri: str) -> _Dialect:
+        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
+        uri = uri.rstrip("#")
+        metaschema = self.given.get(uri)
+        if uri in _DIALECTS:
+            return _DIALECTS[uri]
+        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
+            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
+        base = self.dialect_of(metaschema["$schema"])
+        listed = {name.rpartition("/")[2]: needed for name, needed in metaschema.get("$vocabulary", {}).items()}
+        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}       # format-assertion, -annotation
+        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
+        if unknown:
+            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
+        left_out = {keyword for name, rows in _VOCABULARIES.items() if wanted and name not in wanted for keyword in rows}
+        return base._replace(rows={keyword: row for keyword, row in base.rows.items() if keyword not in left_out},
+                             asserts_formats="format-assertion" in listed)
+
+    def index(self, document: Any, uri: str) -> _Resource:
+        """Find the resources and the names in a document, and give the resource that it is."""
+        if _too_deep(document):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        first = self.resource(document, uri, self.dialect)
+        stack = [(document, first)]
+        while stack:
+            schema, home = stack.pop()
+            if isinstance(schema, dict):
+                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                    home = self.named(schema, home)
+                stack.extend([(sub, home) for sub in _subschemas(schema)])
+        self.resources[uri] = self.homes.get(id(document), first)
+        return self.resources[uri]
+
+    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
+        """Note the names of a schema, and give the resource that it is in."""
+        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
+        if not names.get("$id", "#").startswith("#"):
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+        elif "$id" in names:
+            home.anchors[names["$id"][1:]] = schema
+        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
+            if keyword in names:
+                table[names[keyword]] = schema
+        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
+            home.dynamic[""] = schema
+        return home
+
+    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
+        uri = uri.rstrip("#")
+        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
+            dialect = self.dialect_of(root["$schema"])
+        self.resources[uri] = _Resource(uri, root, dialect)
+        if isinstance(root, dict):
+            self.homes[id(root)] = self.resources[uri]
+        return self.resources[uri]
+
+    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
+        """Give the schema that a reference leads to, with its resource, or raise a LookupError."""
+        uri, _, fragment = reference.partition("#")
+        if uri:
+            uri = _joined(home.uri, uri)
+            home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
+        if fragment and not fragment.startswith("/"):
+            return home.anchors[_unquoted(fragment)], home
+        for schema in _steps(home.root, fragment):
+            home = self.homes.get(id(schema), home)
+        return schema, home
+
+    def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
+             later: bool = False) -> _Node:
+        """Give a compiled schema; what a reference leads to may have to wait, so that no chain is too long for the stack."""
+        resource = self.homes.get(id(schema), resource)
+        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
+            scope = (*scope, resource)
+        key = id(schema), resource, scope
+        node = self.nodes.get(key)
+        if node is None:
+            node = self.nodes[key] = _Node(self, schema, resource, scope, where)
+            if len(self.nodes) > MAX_SCHEMAS:
+                raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
+        if not node.started and later and self.depth > 20:
+            self.waiting.append(node)
+        elif not node.started:
+            self.depth += 1
+            node.build()
+            self.depth -= 1
+        return node
+
+
+_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+
+
+def _joined(base: str, reference: str) -> str:
+    from urllib.parse import urljoin
+    return urljoin(base, reference)
+
+
+class Validator:
+    """Check values against one schema, which is compiled here, once.
+
+    `dialect` is for schemas without `$schema`; `resources` maps URIs to the schemas that references may lead to
+    (nothing is ever fetched); `formats` asserts `format`. All that is wrong with the schema is in one SchemaError.
+
+    >>> check = Validator({"properties": {"n": {"type": "integer"}}})
+    >>> check.is_valid({"n": 5}), check.coerce({"n": "5"}), [str(error) for error in check.iter_errors({"n": "x"})]
+    (True, {'n': 5}, ['n: "x" is not an integer'])
+    """
+
+    is_valid: Callable[[Any], bool]         # an attribute, on purpose: mostly it is the compiled check itself
+
+    def __init__(self, schema: Any, *, dialect: str = DRAFT_2020_12, resources: Mapping[str, Any] | None = None,
+                 formats: bool = False) -> None:
+        if formats and not _FORMATS:
+            raise SchemaError("formats: the table of formats is not in this file")
+        compiler = _Compiler(dialect, resources or {}, formats)
+        try:
+            self._root = compiler.compile(schema)
+        except RecursionError:
+            raise SchemaError("the schema is nested too deeply") from None
+        self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
+        self.is_valid = self._is_valid if self._guarded else self._root.fits
+
+    def _run(self, work: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+        """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
+        try:
+            return otherwise if self._guarded and _too_deep(value) else work(value)
+        except RecursionError:
+            return otherwise
+        finally:
+            self._memo.clear()
+
+    def _is_valid(self, value: Any) -> bool:
+        return self._run(self._root.fits, value, False)     # type: ignore[no-any-return]
+
+    def iter_errors(self, value: Any) -> Iterator[ValidationError]:
+        """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
+        too_deep = ValidationError(f"is nested more than {MAX_DEPTH} levels deep")
+        return iter(self._run(self._root.faults, value, [too_deep]))
+
+    def validate(self, value: Any) -> None:
+        """Raise the first ValidationError where the value does not fit."""
+        if not self.is_valid(value):
+            raise next(self.iter_errors(value))
+
+    def nearest(self, value: Any) -> Any:
+        """Coerce as far as it goes, even if the result does not fit. Nothing is guessed, and what fits stays."""
+        return self._run(self._root.nearest, value, value)
+
+    def coerce(self, value: Any) -> Any:
+        """Give the nearest value that fits, or the value itself; it is never changed in place."""
+        near = self.nearest(value)
+        return near if self.is_valid(near) else value
+
+
+def validate(instance: Any, schema: Any) -> None:
+    """Raise a ValidationError where the instance does not fit; for more than one instance make a Validator."""
+    Validator(schema).validate(instance)
+
+
+def is_valid(instance: Any, schema: Any) -> bool:
+    """Tell whether the instance fits the schema."""
+    return Validator(schema).is_valid(instance)
+
+
+def iter_errors(instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """Give all that is wrong with the instance."""
+    return Validator(schema).iter_errors(instance)
+
+
+def check_schema(schema: Any) -> None:
+    """Raise a SchemaError with all that is wrong with the schema."""
+    Validator(schema)
+
+
+def coerce(instance: Any, schema: Any) -> Any:
+    """Give the nearest value that fits the schema, or the instance itself."""
+    return Validator(schema).coerce(instance)
+
+
+# ---------------------------------------------------------------------------
+# 3. JSON out: what does a Python value look like as JSON?
+#    uses 1
+# ---------------------------------------------------------------------------
+WRITABLE_BITS = 2000        # of an int: Python may refuse to spell out more than 640 digits
+
+
+def to_json(value: Any) -> Any:
+    """Give the JSON form of any value; what has none becomes a text. Never raises.
+
+    Objects with named fields become objects, sets become sorted arrays, bytes become base64 text.
+
+    >>> to_json({"pair": (1, 2), "tags": {"b", "a"}, 3: float("nan")})
+    {'pair': [1, 2], 'tags': ['a', 'b'], '3': 'NaN'}
+    """
+    return _json_form(value, set(), strict=False)
+
+
+def _strict_json(value: Any) -> Any:
+    """Give the JSON form of a value, or raise where only some text could stand for it."""
+    return _json_form(value, set(), strict=True)
+
+
+def _json_form(value: Any, around: set[int], strict: bool) -> Any:
+    """Give the JSON form of a value that lies in the containers whose ids are in `around`."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
+        return value
+    if kind is int and value.bit_length() < WRITABLE_BITS:
+        return value
+    try:
+        if id(value) in around or len(around) >= MAX_DEPTH:
+            raise ValueError("contains itself, or is nested too deep")
+        around.add(id(value))
+        try:
+            if kind is dict:
+                return {key if type(key) is str else _key_form(key): _json_form(item, around, strict)
+                        for key, item in value.items()}
+            if kind is list or kind is tuple:
+                return [_json_form(item, around, strict) for item in value]
+            return _json_form(_writer_of(kind)(value), around, strict)
+        finally:
+            around.discard(id(value))
+    except Exception:
+        if strict:
+            raise
+        return _stand_in(value)
+
+
+def _stand_in(value: Any) -> str:
+    """Give a text for a value without JSON form: its `str` where that is short enough to be one."""
+    if isinstance(value, float):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, (int, Mapping, list, tuple, set, frozenset)):
+        return f"<{type(value).__name__} too large or within itself>"
+    try:
+        return _printable(str(value))
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def _key_form(key: Any) -> str:
+    """Give the text that stands for a mapping's key: JSON text where the key is no text."""
+    form = to_json(key)
+    return form if isinstance(form, str) else _write_json(form)
+
+
+def _by_size(value: Any) -> tuple[bool, Any, str]:
+    """Be the sort key of a set's items: numbers by value, then all else by its JSON text."""
+    form = to_json(value)
+    return (False, form, "") if type(form) in (int, float) else (True, 0, _write_json(form))
+
+
+def _full_name(thing: Any) -> str:
+    """Give `module.name` of a class or a form of typing, as the tables spell it."""
+    module = getattr(thing, "__module__", None) or ""
+    module = {"typing_extensions": "typing", "pathlib._local": "pathlib"}.get(module, module)
+    return f"{module}.{getattr(thing, '__qualname__', '')}"
+
+
+def _iso_text(value: Any) -> str:
+    return str(value.isoformat())
+
+
+def _base64_text(value: Any) -> str:
+    from base64 import b64encode
+    return b64encode(value).decode()
+
+
+def _duration_text(value: Any) -> str:
+    """Spell a timedelta as ISO 8601 does, with a sign in front where it is negative: `-P1DT2H0.5S`."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    second = f"{seconds}.{value.microseconds:06d}" if value.microseconds else str(seconds)
+    return f"{sign}P{value.days}DT{hours}H{minutes}M{second}S"
+
+
+def _member_form(member: Any) -> Any:
+    """Give a member's value where all values of its enum are JSON scalars, else its name."""
+    values = [each.value for each in type(member)]
+    plain = isinstance(member, enum.Flag) or all(type(value) in (str, int, bool, float, type(None)) for value in values)
+    return member.value if plain else member.name
+
+
+def _dataclass_form(value: Any) -> dict[str, Any]:
+    return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _attrs_form(value: Any) -> dict[str, Any]:
+    return {_attrs_name(each): getattr(value, each.name) for each in type(value).__attrs_attrs__}
+
+
+def _attrs_name(attribute: Any) -> str:
+    """Give the name that the class's constructor takes: older attrs do not say it."""
+    return getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+
+
+# how the values of a class are written: by what the class has, first come, first served ...
+_WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
+    (lambda kind: issubclass(kind, enum.Enum), _member_form),
+    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
+    (lambda kind: hasattr(kind, "__attrs_attrs__"), _attrs_form),
+    (lambda kind: hasattr(kind, "__dataclass_fields__"), _dataclass_form),
+    (lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"), lambda value: value._asdict()),
+    (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy, and all that is like it
+    (lambda kind: issubclass(kind, Mapping), dict),
+    (lambda kind: issubclass(kind, (set, frozenset)), lambda value: sorted(value, key=_by_size)),
+    (lambda kind: issubclass(kind, Collection), list),
+]
+# ... and before that by the name of a class that it is or derives from: nothing needs to be imported for it
+_WRITERS: dict[str, Callable[[Any], Any]] = {
+    "datetime.datetime": _iso_text, "datetime.date": _iso_text, "datetime.time": _iso_text,
+    "datetime.timedelta": _duration_text, "decimal.Decimal": str, "fractions.Fraction": str, "uuid.UUID": str,
+    "pathlib.PurePath": str, "ipaddress._IPAddressBase": str, "collections.UserString": str,
+    "builtins.bytes": _base64_text, "builtins.bytearray": _base64_text, "builtins.memoryview": _base64_text,
+    "builtins.str": lambda value: str.__str__(value), "builtins.int": int, "builtins.float": float,
+}
+
+
+@functools.lru_cache(maxsize=512)
+def _writer_of(kind: type) -> Callable[[Any], Any]:
+    """Give the function that takes a value of this class one step nearer to JSON."""
+    if not issubclass(kind, enum.Enum):
+        for base in kind.__mro__[:-1]:
+            if write := _WRITERS.get(_full_name(base)):
+                return write
+    for fits, write in _WRITERS_BY_SHAPE:
+        if fits(kind):
+            return write
+    raise TypeError(f"{kind.__name__} has no JSON form")
+
+
+# ---------------------------------------------------------------------------
+# 4. Types: which schema has a type, and how does its JSON become a value?
+#    uses 1 2 3
+# ---------------------------------------------------------------------------
+_Read = Callable[[Any], Any]
+
+
+class _Form(NamedTuple):
+    """Pair the schema of a type with the reader of its JSON; the reader None takes the JSON as it is."""
+
+    schema: dict[str, Any]
+    read: _Read | None = None
+    hashable: bool = True
+
+
+class _Field(NamedTuple):
+    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
+
+    name: str
+    annotation: Any
+    default: Any = inspect.Parameter.empty      # empty: required
+    description: str = ""
+
+
+class _Unresolved(NamedTuple):
+    """Stand for a string annotation that names nothing; it is a fault only where it is needed."""
+
+    text: str
+    why: str
+
+
+class _Injected:
+    """Mark a parameter that the program fills in, not the model."""
+
+
+_T = typing.TypeVar("_T")
+Injected = typing.Annotated[_T, _Injected]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
+_REQUIRED = inspect.Parameter.empty
+_SOME_DEFAULT = object()                        # there is one, and it is not shown
+
+
+# --- what cannot be read
+def _unfit(errors: Iterable[ValidationError]) -> ToolArgumentError:
+    errors = list(errors)
+    return ToolArgumentError("\n".join(map(str, errors)), errors)
+
+
+def _unreadable(message: str) -> ToolArgumentError:
+    return _unfit([ValidationError(message)])
+
+
+def _all_unreadable(items: Iterable[tuple[str | int, _Read, Any]]) -> ToolArgumentError:
+    """Read each (key, reader, value) again and give the errors of all that fail, with their places."""
+    errors = []
+    for key, read, value in items:
+        try:
+            read(value)
+        except ToolArgumentError as unfit:
+            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+    return _unfit(errors)
+
+
+def _refused_by(error: Exception) -> ToolArgumentError:
+    """Give what a class's own checks said; pydantic lists its errors with their places."""
+    try:
+        return _unfit([ValidationError(each["msg"], each["loc"]) for each in error.errors()])  # type: ignore[attr-defined]
+    except Exception:
+        return _unreadable(f"is refused ({_error_text(error)})")
+
+
+# --- readers: they get JSON that fits the schema
+def _as_int(value: Any) -> Any:
+    return value if type(value) is int else int(value)
+
+
+def _as_float(value: Any) -> Any:
+    try:
+        return value if type(value) is float else float(value)
+    except OverflowError:
+        return value                            # on purpose: an int that no float can hold is still a number
+
+
+def _reads_fields(readers: Mapping[str, _Read]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Make the reader of an object: it gives a copy in which each named value is read."""
+    rows = tuple(readers.items())
+
+    def read_fields(value: dict[str, Any]) -> dict[str, Any]:
+        values = dict(value)
+        try:
+            for name, read in rows:
+                if name in values:
+                    values[name] = read(values[name])
+        except ToolArgumentError:
+            raise _all_unreadable((name, read, value[name]) for name, read in rows if name in value) from None
+        return values
+    return read_fields if rows else dict
+
+
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read]) -> _Read:
+    """Make the reader of a class with named fields; what its constructor refuses is an error of the arguments."""
+    read_fields = _reads_fields(readers)
+
+    def read_object(value: Any) -> Any:
+        values = read_fields(value)
+        try:
+            return construct(**values)
+        except Exception as error:
+            raise _refused_by(error) from None
+    return read_object
+
+
+def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
+    def read_array(value: Any) -> Any:
+        try:
+            return construct(map(read, value))
+        except ToolArgumentError:
+            raise _all_unreadable((index, read, item) for index, item in enumerate(value)) from None
+    return read_array
+
+
+def _reads_tuple(reads: Sequence[_Read | None]) -> _Read:
+    rows = [(index, read) for index, read in enumerate(reads) if read]
+
+    def read_tuple(value: Any) -> Any:
+        items = list(value)
+        try:
+            for index, read in rows:
+                items[index] = read(items[index])
+        except ToolArgumentError:
+            raise _all_unreadable((index, read, value[index]) for index, read in rows) from None
+        return tuple(items)
+    return read_tuple
+
+
+def _reads_mapping(construct: Callable[[Any], Any], read_key: _Read | None, read: _Read | None) -> _Read:
+    read_key, read = read_key or _same, read or _same
+
+    def read_mapping(value: Any) -> Any:
+        try:
+            return construct({read_key(key): read(item) for key, item in value.items()})
+        except ToolArgumentError:
+            rows = [(key, read_key, key) for key in value] + [(key, read, item) for key, item in value.items()]
+            raise _all_unreadable(rows) from None
+    return read_mapping
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _reads_key(form: _Form) -> _Read:
+    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
+    fits = functools.lru_cache(1)(lambda: Validator(form.schema).is_valid)
+    read = form.read or _same
+
+    def read_key(text: str) -> Any:
+        if fits()(text):
+            return read(text)
+        try:
+            value = _read_json(text)
+        except ValueError:
+            value = text
+        if not fits()(value):
+            raise _unreadable(f"{_shown(text)} is not a key of the right type")
+        return read(value)
+    return read_key
+
+
+def _reads_choice(values: Mapping[Any, Any]) -> _Read:
+    return lambda wire: wire if wire is True or wire is False else values[wire]
+
+
+def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+    """Make the reader of a union: of the members that the value fits, the one that would write it the same."""
+    by_type: dict[type, list[_Form]] = {}
+    fitting = {id(form): functools.lru_cache(1)(lambda form=form: Validator({**form.schema, "$defs": definitions}).is_valid)
+               for form in members}
+
+    def read_union(value: Any) -> Any:
+        kind = type(value)
+        if kind not in by_type:
+            by_type[kind] = [form for form in members if _may_be(form.schema, kind)]
+        candidates = by_type[kind]
+        if len(candidates) > 1:
+            candidates = [form for form in candidates if fitting[id(form)]()(value)]
+        if len(candidates) == 1:
+            return candidates[0].read(value) if candidates[0].read else value
+        return _best_reading(candidates, value)
+    return read_union
+
+
+def _may_be(schema: dict[str, Any], kind: type, named: bool = True) -> bool:
+    """Tell whether a JSON value of this Python type may fit the schema, and say `named` of a reference."""
+    if "anyOf" in schema:
+        return any(_may_be(each, kind, named) for each in schema["anyOf"])
+    if "enum" in schema:
+        return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
+    types_of_it = schema.get("type", _JSON_TYPES[kind])
+    return named if "$ref" in schema else not _JSON_TYPES[kind].isdisjoint(
+        [types_of_it] if isinstance(types_of_it, str) else types_of_it)
+
+
+def _best_reading(candidates: Iterable[_Form], value: Any) -> Any:
+    readings, error = [], None
+    for form in candidates:
+        try:
+            reading = form.read(value) if form.read else value
+        except ToolArgumentError as unfit:
+            error = error or unfit
+            continue
+        wire = to_json(reading)
+        if type(wire) is type(value) and wire == value:
+            return reading
+        readings.append(reading)
+    if readings:
+        return readings[0]
+    raise error or _unreadable("fits no member of the union")
+
+
+_JSON_TYPES = {type(None): {"null"}, bool: {"boolean"}, int: {"integer", "number"}, float: {"number", "integer"},
+               str: {"string"}, list: {"array"}, dict: {"object"}}
+_TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+# --- types that are spelled as text
+_ISO = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})?(?P<t>[Tt ])?(?P<time>(?:[01][0-9]|2[0-3]):[0-5][0-9])?"
+                  r"(?P<second>:[0-9]{2})?(?:[.,](?P<fraction>[0-9]+))?"
+                  r"(?P<offset>[Zz]|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{6})?)?)?)?\Z")
+_DURATION = re.compile(r"(?P<sign>[+-]?)P(?:(?P<weeks>[0-9.]+)W)?(?:(?P<days>[0-9.]+)D)?"
+                       r"(?:T(?:(?P<hours>[0-9.]+)H)?(?:(?P<minutes>[0-9.]+)M)?(?:(?P<seconds>[0-9.]+)S)?)?\Z")
+
+
+def _read_iso(cls: Any, text: str) -> Any:
+    """Read ISO 8601 text alike on all versions of Python: what `fromisoformat` of 3.10 takes is the common form."""
+    found = _ISO.match(text)
+    if not found:
+        raise ValueError
+    date, t, clock, second, fraction, offset = found.groups()
+    if offset:
+        offset = "+00:00" if offset in "Zz" else offset if len(offset) > 5 else f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
+    if clock:
+        clock += (second or ":00") + (f".{fraction[:6]:0<6}" if fraction else "") + (offset or "")
+    elif second or fraction or offset:
+        raise ValueError
+    return cls.fromisoformat((date or "") + ("T" if t else "") + (clock or ""))
+
+
+def _read_duration(cls: Any, text: str) -> Any:
+    found = _DURATION.match(text)
+    parts = {name: float(part) for name, part in found.groupdict().items() if part and name != "sign"} if found else {}
+    if not found or not parts:
+        raise ValueError
+    return -cls(**parts) if found["sign"] == "-" else cls(**parts)
+
+
+def _read_base64(cls: Any, text: str) -> Any:
+    from base64 import b64decode
+    return cls(b64decode(text, validate=True))
+
+
+def _read_text(cls: Any, text: str) -> Any:
+    return cls(text)
+
+
+# class: (what its text is called in an error, what the schema says besides "string", how it is read)
+_SPELLED: dict[str, tuple[str, dict[str, str], Callable[[Any, str], Any]]] = {
+    "datetime.datetime": ("a date-time", {"format": "date-time"}, _read_iso),
+    "datetime.date": ("a date", {"format": "date"}, _read_iso),
+    "datetime.time": ("a time", {"format": "time"}, _read_iso),
+    "datetime.timedelta": ("a duration", {"format": "duration"}, _read_duration),
+    "uuid.UUID": ("a uuid", {"format": "uuid"}, _read_text),
+    "decimal.Decimal": ("a decimal number", {"format": "decimal"}, _read_text),
+    "fractions.Fraction": ("a fraction", {"format": "fraction"}, _read_text),
+    "ipaddress.IPv4Address": ("an ipv4 address", {"format": "ipv4"}, _read_text),
+    "ipaddress.IPv6Address": ("an ipv6 address", {"format": "ipv6"}, _read_text),
+    "ipaddress.IPv4Network": ("an ipv4 network", {"format": "ipv4network"}, _read_text),
+    "ipaddress.IPv6Network": ("an ipv6 network", {"format": "ipv6network"}, _read_text),
+    "builtins.bytes": ("base64 text", {"contentEncoding": "base64"}, _read_base64),
+    "builtins.bytearray": ("base64 text", {"contentEncoding": "base64"}, _read_base64),
+    **{f"pathlib.{name}": ("a path", {"format": "path"}, _read_text) for name in (
+        "Path", "PurePath", "PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")},
+}
+
+
+def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
+    noun, says, parse = _SPELLED[_full_name(cls)]
+
+    def read(text: str) -> Any:
+        try:
+            return parse(cls, text)
+        except (ValueError, ArithmeticError):
+            raise _unreadable(f"{_shown(text)} is not {noun}") from None
+    return _Form({"type": "string", **says}, read, cls.__hash__ is not None)
+
+
+# --- rows: (annotation, its arguments, builder) -> form
+def _anything(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return _Form({}, None, hashable=False)
+
+
+def _inner(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return build.form(args[0] if args else Any)
+
+
+def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _Row:
+    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
+        item = build.form(args[0] if args else Any)
+        if construct in (set, frozenset):
+            item = build.hashable(item, annotation)
+        read = None if construct is list and item.read is None else _reads_array(construct, item.read or _same)
+        return _Form({"type": "array", "items": item.schema}, read, construct is frozenset)
+    return row
+
+
+def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
+    if not args and annotation in (tuple, typing.Tuple):
+        args = (Any, ...)
+    forms = [build.form(arg) for arg in args if arg not in ((), ...)]
+    hashable = all(form.hashable for form in forms)
+    if args[1:] == (...,):
+        return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read or _same), hashable)
+    items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
+    if forms and all(form.schema == forms[0].schema for form in forms):
+        items = {"items": forms[0].schema}      # more APIs understand it
+    schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
+    return _Form(schema, _reads_tuple([form.read for form in forms]), hashable)
+
+
+def _mapping_of(construct: Callable[[Any], Any]) -> _Row:
+    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
+        key = build.hashable(build.form(args[0]), annotation) if args and args[0] not in (str, Any) else None
+        item = build.form(args[1] if args else Any)
+        schema = {"type": "object", "additionalProperties": item.schema or True}
+        if key:
+            schema["propertyNames"] = _key_schema(key.schema)
+        plain = construct is dict and not key and not item.read
+        read = None if plain else _reads_mapping(construct, key and _reads_key(key), item.read)
+        return _Form(schema, read, hashable=False)
+    return row
+
+
+_KEY_PATTERNS = {"integer": "^-?(0|[1-9][0-9]*)$", "number": "^-?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$",
+                 "boolean": "^(true|false)$", "null": "^null$"}
+
+
+def _key_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say of the names in an object what the schema says of the keys: those that are no text are JSON text."""
+    if "enum" in schema:
+        return {"enum": [_key_form(wire) for wire in schema["enum"]]}
+    if schema.get("type") in _KEY_PATTERNS:
+        return {"pattern": _KEY_PATTERNS[schema["type"]]}
+    return schema if schema.get("type") == "string" else {}
+
+
+def _union(annotation: Any, args: Any, build: _Builder) -> _Form:
+    forms = [build.form(arg) for arg in args]
+    if any(_may_be(form.schema, type(None), False) for form in forms if form.schema != {"type": "null"}):
+        forms = [form for form in forms if form.schema != {"type": "null"}]
+    if len(forms) == 1:
+        return forms[0]
+    read = _reads_union(forms, build.definitions) if any(form.read for form in forms) else None
+    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
+
+
+def _or_null(form: _Form, build: _Builder) -> _Form:
+    """Let a form take null too, as a parameter does whose default is None."""
+    if _may_be(form.schema, type(None), False):
+        return form
+    null = _Form({"type": "null"})
+    schema = {"anyOf": [form.schema, null.schema]}
+    if "description" in form.schema:
+        schema["description"] = form.schema.pop("description")
+    return _Form(schema, form.read and _reads_union([form, null], build.definitions), form.hashable)
+
+
+def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
+    """Say which values there are; only those that JSON spells another way need a reader."""
+    try:
+        values = {_strict_json(value): value for value in args if type(value) is not bool}
+        wires = [_strict_json(value) for value in args]
+    except (TypeError, ValueError):
+        return build.refuse(annotation, "Literal of str, int, bool, None or Enum members")
+    kinds = {_TYPE_OF[type(wire)] for wire in wires}
+    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    plain = all(type(value) in (str, bool, type(None)) for value in args)
+    return _Form(schema, None if plain else _reads_choice(values))
+
+
+def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
+    if issubclass(cls, enum.Flag) or not len(cls):
+        return build.refuse(cls, "list[Literal[...]]")
+    wires = [_member_form(member) for member in cls]
+    form = _literal(cls, wires, build)
+    members = dict(zip(wires, cls))
+    return form._replace(read=members.__getitem__)
+
+
+def _annotated(annotation: Any, args: Any, build: _Builder) -> _Form:
+    form = build.form(args[0])
+    for note in args[1:]:
+        _say(form.schema, note)
+    return form
+
+
+_CONSTRAINTS: dict[str, tuple[str, Any]] = {
+    "description": ("description", str), "documentation": ("description", str), "pattern": ("pattern", (str, re.Pattern)),
+    "gt": ("exclusiveMinimum", (int, float)), "ge": ("minimum", (int, float)), "lt": ("exclusiveMaximum", (int, float)),
+    "le": ("maximum", (int, float)), "multiple_of": ("multipleOf", (int, float)),
+    "min_length": ("min", int), "max_length": ("max", int),
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def _say(schema: dict[str, Any], note: Any) -> None:
+    """Say in the schema what a note in Annotated says: a text, a dict, or anything with the attributes of annotated-types."""
+    if isinstance(note, str):
+        schema["description"] = note
+    elif isinstance(note, Mapping):
+        schema.update(_strict_json(note))
+    else:
+        metadata = getattr(note, "metadata", None)      # where pydantic's FieldInfo keeps its constraints
+        for inner in metadata if isinstance(metadata, (list, tuple)) else ():
+            _say(schema, inner)
+        for attribute, (keyword, kind) in _CONSTRAINTS.items():
+            value = getattr(note, attribute, None)
+            if isinstance(value, kind):
+                value = getattr(value, "pattern", value)
+                kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
+                lengths = [keyword + _LENGTHS[each] for each in kinds if each in _LENGTHS]
+                schema.update(dict.fromkeys(lengths if keyword in ("min", "max") else [keyword], value))
+
+
+def _type_variable(variable: Any, args: Any, build: _Builder) -> _Form:
+    return build.form(typing.Union[variable.__constraints__] if variable.__constraints__ else variable.__bound__ or Any)
+
+
+def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
+    alias = typing.get_origin(annotation) or annotation
+    value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
+    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
+
+
+def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
+    """Put types in the place of type variables."""
+    free = getattr(annotation, "__parameters__", ()) if known else ()
+    if annotation in known if isinstance(annotation, typing.TypeVar) else False:
+        return known[annotation]
+    return annotation[tuple(known.get(each, each) for each in free)] if free and not isinstance(annotation, type) else annotation
+
+
+def _forward(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return build.form(_hints_of(types.SimpleNamespace(__annotations__={"it": annotation}))["it"])
+
+
+def _unresolved(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(annotation.text, f"a name that can be found: {annotation.why}")
+
+
+# --- classes with named fields
+def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) -> _Row:
+    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
+        cls = typing.get_origin(annotation) or annotation
+        name = re.sub(r"\W+", "_", "_".join([cls.__name__, *(getattr(arg, "__name__", "") or str(arg) for arg in args)]), flags=re.ASCII)
+        return build.named(annotation, name, lambda: _class_form(cls, args, fields_of, build))
+    return row
+
+
+def _class_form(cls: Any, args: Any, fields_of: Any, build: _Builder) -> _Form:
+    known = dict(zip(getattr(cls, "__parameters__", ()), args))
+    hints = {name: _filled(hint, known) for name, hint in _hints_of(cls).items()}
+    schema, readers, hashable = build.object_of(fields_of(cls, hints), f"{cls.__name__}.")
+    text = cls.__dict__.get("__doc__") or ""
+    if text and not text.startswith(cls.__name__ + "("):        # that one was made by @dataclass or NamedTuple
+        schema = {"description": inspect.cleandoc(text), **schema}
+    if issubclass(cls, dict):
+        return _Form(schema, _reads_fields(readers) if readers else None, hashable=False)
+    return _Form(schema, _reads_class(cls, readers), cls.__hash__ is not None and hashable)
+
+
+def _dataclass_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+    for each in fields(cls):
+        if each.init:
+            made = _REQUIRED if each.default_factory is MISSING else _SOME_DEFAULT
+            yield _Field(each.name, hints.get(each.name, Any), made if each.default is MISSING else each.default)
+
+
+def _namedtuple_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+    for name in cls._fields:
+        yield _Field(name, hints.get(name, Any), cls._field_defaults.get(name, _REQUIRED))
+
+
+def _attrs_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+    for each in cls.__attrs_attrs__:
+        if each.init:
+            default = _REQUIRED if repr(each.default) == "NOTHING" else each.default
+            yield _Field(_attrs_name(each), hints.get(each.name, Any), default)
+
+
+def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+    for name, annotation in hints.items():
+        required, hint = name in cls.__required_keys__, annotation
+        while _full_name(typing.get_origin(hint)) in ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated"):
+            word = _full_name(typing.get_origin(hint))
+            required = word == "typing.Required" or (required and word != "typing.NotRequired")
+            hint = typing.get_args(hint)[0]
+        yield _Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT)
+
+
+def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
+    def read(value: Any) -> Any:
+        try:
+            return cls.model_validate_json(_write_json(value))      # as JSON: then strict models take dates too
+        except Exception as error:
+            raise _refused_by(error) from None
+    return build.named(cls, re.sub(r"\W+", "_", cls.__name__), lambda: _Form(_adopted(cls, build), read, cls.__hash__ is not None))
+
+
+def _adopted(cls: Any, build: _Builder) -> dict[str, Any]:
+    """Take over a pydantic model's schema: what it defines becomes a named type of ours."""
+    try:
+        schema = cls.model_json_schema()
+    except Exception as error:
+        return build.refuse(cls, f"fields with a JSON form: {_error_text(error)}").schema
+
+    def adopt(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        target = part.get("$ref")
+        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
+        place.update({word: value for word, value in part.items() if word not in ("$ref", "discriminator")})
+        return place
+    definitions = schema.pop("$defs", {})
+    for name, definition in definitions.items():
+        build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+    return _map_schema(schema, adopt)
+
+
+# --- the table: what stands at the head of an annotation -> its row
+_Row = Callable[[Any, Any, "_Builder"], _Form]
+_SIMPLE: dict[Any, tuple[str, _Read | None]] = {
+    str: ("string", None), int: ("integer", _as_int), float: ("number", _as_float), bool: ("boolean", None),
+    type(None): ("null", None),
+}
+_ROWS: dict[str, _Row] = {
+    "typing.Any": _anything, "builtins.object": _anything, "inspect._empty": _anything,
+    "typing.LiteralString": lambda annotation, args, build: build.form(str),
+    "builtins.list": _array_of(list), "collections.abc.Sequence": _array_of(list),
+    "collections.abc.MutableSequence": _array_of(list), "collections.abc.Iterable": _array_of(list),
+    "collections.abc.Collection": _array_of(list), "collections.deque": _array_of(deque),
+    "builtins.set": _array_of(set), "collections.abc.Set": _array_of(set), "collections.abc.MutableSet": _array_of(set),
+    "builtins.frozenset": _array_of(frozenset), "builtins.tuple": _tuple,
+    "builtins.dict": _mapping_of(dict), "collections.abc.Mapping": _mapping_of(dict),
+    "collections.abc.MutableMapping": _mapping_of(dict),
+    "typing.Union": _union, "types.UnionType": _union, "typing.Literal": _literal, "typing.Annotated": _annotated,
+    "typing.Final": _inner, "typing.Required": _inner, "typing.NotRequired": _inner, "typing.ReadOnly": _inner,
+    **dict.fromkeys(_SPELLED, _spelled),
+}
+_ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _Row]] = [
+    (lambda head: isinstance(head, _Unresolved), _unresolved),
+    (lambda head: isinstance(head, (str, typing.ForwardRef)), _forward),
+    (lambda head: isinstance(head, typing.TypeVar), _type_variable),
+    (lambda head: hasattr(head, "__supertype__"), lambda annotation, args, build: build.form(annotation.__supertype__)),
+    (lambda head: hasattr(head, "__value__") and hasattr(head, "__type_params__"), _alias),
+    (lambda head: not isinstance(head, type), lambda annotation, args, build: build.refuse(annotation)),
+    (lambda head: issubclass(head, enum.Enum), _enum_class),
+    (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
+    (lambda head: hasattr(head, "__attrs_attrs__"), _class_with(_attrs_fields)),
+    (is_dataclass, _class_with(_dataclass_fields)),
+    (lambda head: issubclass(head, tuple) and hasattr(head, "_field_defaults"), _class_with(_namedtuple_fields)),
+    (lambda head: issubclass(head, dict) and hasattr(head, "__required_keys__"), _class_with(_typed_dict_fields)),
+    (lambda head: True, lambda annotation, args, build: build.refuse(annotation)),
+]
+_WRITE_INSTEAD = {
+    "collections.abc.Callable": "a Literal of the names of what there is to call", "builtins.complex": "tuple[float, float]",
+    "builtins.type": "a Literal of names", "collections.abc.Iterator": "list", "collections.abc.Generator": "list",
+}
+
+
+def _row_of(head: Any) -> _Row:
+    return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
+
+
+class _Builder:
+    """Make the forms of the types of one schema: it knows the named types met so far, and all problems."""
+
+    def __init__(self) -> None:
+        self.forms: dict[Any, _Form | None] = {}            # of the named types; None: still being made
+        self.names: dict[Any, str] = {}
+        self.places: dict[Any, list[dict[str, Any]]] = {}   # where the schema refers to them
+        self.definitions: dict[str, Any] = {}               # `$defs`, once the schema is finished
+        self.defaults: list[tuple[dict[str, Any], Any]] = []
+        self.problems: list[str] = []
+        self.place = ""
+        self.depth = 0
+
+    def form(self, annotation: Any) -> _Form:
+        """Give the form of a type, inside this schema."""
+        if type(annotation) is type and annotation in _SIMPLE:
+            name, read = _SIMPLE[annotation]
+            return _Form({"type": name}, read)
+        if annotation is None:
+            return _Form({"type": "null"})
+        if self.depth >= MAX_DEPTH:
+            return self.refuse("the type", f"a type that is nested at most {MAX_DEPTH} levels deep")
+        self.depth += 1
+        head = typing.get_origin(annotation) or annotation
+        form = _row_of(head)(annotation, typing.get_args(annotation), self)
+        self.depth -= 1
+        return form
+
+    def refuse(self, annotation: Any, instead: str = "") -> _Form:
+        """Note that a type has no JSON form, and what to write instead."""
+        instead = instead or _WRITE_INSTEAD.get(_full_name(typing.get_origin(annotation) or annotation), (
+            "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"))
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        self.problems.append(f"{self.place or 'type'}: {text} has no JSON form (write {instead})")
+        return _Form({})
+
+    def hashable(self, form: _Form, annotation: Any) -> _Form:
+        """Give the form of what is put into a set or taken as a key."""
+        if form.schema == {}:
+            return _Form({"type": ["string", "number", "boolean", "null"]})
+        return form if form.hashable else self.refuse(annotation, "list: its items cannot be hashed")
+
+    def refer(self, key: Any, name: str = "") -> dict[str, Any]:
+        """Give a schema that refers to a named type; `finish` may put the definition in its place."""
+        if key not in self.names:
+            taken = set(self.names.values())
+            self.names[key] = next(each for each in (name, *(f"{name}_{n}" for n in range(2, 10**6))) if each not in taken)
+        place = {"$ref": f"#/$defs/{self.names[key]}"}
+        self.places.setdefault(key, []).append(place)
+        return place
+
+    def named(self, key: Any, name: str, make: Callable[[], _Form], inline: bool = False) -> _Form:
+        """Give the form of a named type, made when it is first met; `inline`: refer to it only where it contains itself."""
+        if key in self.forms:
+            place, known = self.refer(key, name), self.forms[key]
+            return known._replace(schema=place) if known else _Form(place, lambda value: self.forms[key].read(value))
+        self.forms[key] = None
+        place = {} if inline else self.refer(key, name)
+        form = make()
+        if inline and key not in self.places:
+            del self.forms[key]
+            return form
+        self.forms[key] = form._replace(read=form.read or _same)
+        return form._replace(schema=place or self.refer(key, name))
+
+    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
+        """Give (schema, readers by name, whether all values are hashable) of an object with these fields."""
+        properties, required, readers, hashable, place = {}, [], {}, True, self.place
+        for name, annotation, default, description in rows:
+            self.place = owner + name
+            form = self.form(annotation) if default is not None else _or_null(self.form(annotation), self)
+            properties[name] = schema = form.schema
+            if description:
+                schema.setdefault("description", description)
+            if default is _REQUIRED:
+                required.append(name)
+            elif default is not _SOME_DEFAULT:
+                self.show_default(schema, default)
+            if form.read:
+                readers[name] = form.read
+            hashable = hashable and form.hashable
+        self.place = place
+        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        if not required:
+            del schema["required"]
+        return schema, readers, hashable
+
+    def show_default(self, schema: dict[str, Any], default: Any) -> None:
+        """Say the default in the schema, where it has a JSON form that fits it."""
+        if _TYPE_OF.get(type(default)) == schema.get("type", 0) and "enum" not in schema:
+            schema["default"] = default
+            return
+        try:
+            self.defaults.append((schema, _strict_json(default)))
+        except Exception:
+            pass                            # on purpose: such a default is the function's own affair
+
+    def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Put the definitions of types used once in their places, the others into `$defs`."""
+        for key, places in self.places.items():
+            definition = self.forms[key].schema
+            if len(places) > 1:
+                self.definitions[self.names[key]] = definition
+            else:
+                rest = {word: value for word, value in places[0].items() if word != "$ref"}
+                places[0].clear()
+                places[0].update({**definition, **rest})
+        for place, wire in self.defaults:
+            if is_valid(wire, {**place, "$defs": self.definitions}):
+                place["default"] = wire
+        return {**schema, "$defs": self.definitions} if self.definitions else schema
+
+    def check(self, subject: str) -> None:
+        """Raise all problems at once."""
+        if self.problems:
+            raise ToolDefinitionError(f"{subject}: " + "\n".join(self.problems))
+
+
+# --- string annotations
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class, resolved."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        return _hints_one_by_one(thing)     # some name is not found where the thing was defined
+
+
+def _hints_one_by_one(thing: Any) -> dict[str, Any]:
+    """Resolve each annotation for itself, also by the local names of the functions that are running."""
+    hints: dict[str, Any] = {}
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
+        for name, annotation in _annotations_of(owner).items():
+            holder = types.SimpleNamespace(__annotations__={name: annotation})
+            try:
+                hints |= typing.get_type_hints(holder, _names_for(owner), include_extras=True)
+            except Exception as error:
+                hints[name] = _Unresolved(str(annotation), _error_text(error))
+    return hints
+
+
+def _annotations_of(owner: Any) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        import annotationlib
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    return vars(owner).get("__annotations__") or {} if isinstance(owner, type) else getattr(owner, "__annotations__", {})
+
+
+def _names_for(owner: Any) -> dict[str, Any]:
+    """Give the names that an annotation may use: of its module, of its closure, of the running functions."""
+    names: dict[str, Any] = {}
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_globals is not globals():
+            names = {**frame.f_globals, **frame.f_locals, **names} if not names else {**frame.f_locals, **names}
+        frame = frame.f_back
+    function = inspect.unwrap(owner) if callable(owner) and not isinstance(owner, type) else owner
+    if inspect.isfunction(function):
+        names |= inspect.getclosurevars(function).nonlocals
+    module = sys.modules.get(getattr(owner, "__module__", None) or "")
+    return {**names, getattr(owner, "__name__", ""): owner, **getattr(function, "__globals__", vars(module) if module else {})}
+
+
+# --- what is public
+def _form_of(annotation: Any) -> _Form:
+    """Give the form of a type that stands alone; its schema has the `$defs`."""
+    build = _Builder()
+    form = build.form(annotation)
+    schema = build.finish(form.schema)
+    build.check("schema_of")
+    return form._replace(schema=schema)
+
+
+def schema_of(annotation: Any) -> dict[str, Any]:
+    """Give the JSON Schema of a type, or raise a ToolDefinitionError that says what has no JSON form.
+
+    >>> schema_of(dict[str, int | None])["additionalProperties"]
+    {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}
+    """
+    return _form_of(annotation).schema
+
+
+def from_json(annotation: Any, value: Any) -> Any:
+    """Read JSON as the type says, or raise a ToolArgumentError that holds all that is wrong.
+
+    >>> from_json(tuple[int, set[str]], [1.0, ["a", "a"]])
+    (1, {'a'})
+    """
+    form = _form_of(annotation)
+    errors = list(iter_errors(value, form.schema))
+    if errors:
+        raise _unfit(errors)
+    return form.read(value) if form.read else value
+
+
+# ---------------------------------------------------------------------------
+# 5. Reasons: ask the model why
+#    uses nothing
+# ---------------------------------------------------------------------------
+TOOLCALL_REASON = "toolcall_reason"
+REASON_DESCRIPTION = "Why you chose this tool and what you expect from it."
+
+
+def _declares_reason(parameters: Mapping[str, Any]) -> bool:
+    """Tell whether a foreign schema has a property of that name itself: then it is an argument like any other."""
+    properties = parameters.get("properties")
+    return isinstance(properties, dict) and TOOLCALL_REASON in properties
+
+
+def _with_reason(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the reason to a copy of a schema: last of the properties, never required."""
+    if _declares_reason(parameters):
+        return dict(parameters)
+    reason = {"type": "string", "description": REASON_DESCRIPTION}
+    return {**parameters, "properties": {**parameters.get("properties", {}), TOOLCALL_REASON: reason}}
+
+
+def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
+    """Give (arguments without the reason, the reason as text); the given dict is left as it is."""
+    if TOOLCALL_REASON not in arguments:
+        return arguments, None
+    reason = arguments[TOOLCALL_REASON]
+    if not declared:
+        arguments = {name: value for name, value in arguments.items() if name != TOOLCALL_REASON}
+    return arguments, reason if isinstance(reason, str) or reason is None else str(reason)
+
+
+# ---------------------------------------------------------------------------
+# 6. Functions: what does a function take?
+#    uses 1 2 3 4 5
+# ---------------------------------------------------------------------------
+_Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
+
+# --- docstrings in the styles of Google, NumPy and Sphinx
+_PARAMETER_SECTIONS = frozenset({"args", "arguments", "parameters", "params", "keyword args", "keyword arguments",
+                                 "other parameters", "other args", "other arguments"})
+_OTHER_SECTIONS = frozenset({"returns", "return", "yields", "yield", "raises", "raise", "warns", "example", "examples",
+                             "attributes", "methods", "see also", "references", "todo"})
+_UNDERLINE = re.compile(r"[-=]{3,}\Z")
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?: +|\Z)(.*)")
+_NUMPY_ENTRY = re.compile(r"((?:\*{0,2}\w+, ?)*\*{0,2}\w+) ?(?::.*)?()\Z")
+_SPHINX_FIELD = re.compile(r":(?:(param|parameter|arg|argument|key|keyword) [^:]*?\*{0,2}(\w+)|[\w ]+):(?: +|\Z)(.*)")
+
+
+def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
+    """Split a docstring into (description, {parameter: text}); what it says of results and errors is left out.
+
+    >>> parse_docstring("Add.\\n\\nArgs:\\n    a (int): One.\\n    b: The\\n      other.")
+    ('Add.', {'a': 'One.', 'b': 'The other.'})
+    """
+    if not text or "\n" not in text:
+        return (text or "").strip(), {}
+    lines = inspect.cleandoc(text).split("\n")
+    description: list[str] = []
+    texts: dict[str, list[str]] = {}
+    sink, entry_of, numpy, margin = description, None, False, 0        # where lines go · how an entry begins, and where
+    for line, following in zip(lines, [*lines[1:], ""]):
+        bare = line.strip()
+        indent = len(line) - len(line.lstrip())
+        underlined = bool(_UNDERLINE.match(following)) and indent == 0
+        if indent == 0 and (underlined or bare.endswith(":")) and (section := bare.rstrip(": ").lower()) in _SECTIONS:
+            sink, numpy, margin = [], underlined, 0 if underlined else len(line) + 99
+            entry_of = None if section in _OTHER_SECTIONS else _NUMPY_ENTRY if numpy else _GOOGLE_ENTRY
+        elif indent == 0 and (field := _SPHINX_FIELD.match(line)):
+            sink, entry_of, numpy = [field[3]], None, False
+            texts.update({field[2]: sink} if field[1] else {})
+        elif bare and indent == 0 and (underlined or not numpy):
+            sink, entry_of, numpy = description, None, False
+            sink.append(line)
+        elif entry_of and indent <= margin and (entry := entry_of.match(bare)):
+            sink, margin = [entry[2]], indent
+            texts.update(dict.fromkeys(re.findall(r"\w+", entry[1]), sink))
+        else:
+            sink.append(line if sink is description else bare)
+    return "\n".join(description).strip(), {name: _prose(lines) for name, lines in texts.items() if any(lines)}
+
+
+_SECTIONS = _PARAMETER_SECTIONS | _OTHER_SECTIONS
+
+
+def _prose(lines: Iterable[str]) -> str:
+    """Join wrapped lines; the items of a list keep their lines."""
+    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(line for line in lines if line))
+
+
+# --- signatures
+class _Takes(NamedTuple):
+    """Hold what a function takes: what the model may fill in, and how it is passed."""
+
+    offered: list[_Field]
+    positional: list[inspect.Parameter]     # positional-only, in order, injected ones too
+    rest: list[Any]                         # the annotation of **kwargs, where there is one
+    injected: dict[str, Any]                # parameter -> value or ContextVar
+    hidden: set[str]                        # all that the model must not send
+
+
+def parameters_of(func: Callable[..., Any]) -> dict[str, Any]:
+    """Give the JSON Schema of a function's parameters.
+
+    >>> def add(a: int, b: int = 1): ...
+    >>> parameters_of(add)["properties"]["b"]
+    {'type': 'integer', 'default': 1}
+    """
+    return _form_of_function(func, name=getattr(func, "__name__", "function"))[1]
+
+
+def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = None,
+                      inject: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any], _Bind | None]:
+    """Give (description, parameters, bind) of a function; ToolDefinitionError says all that is wrong with it.
+
+    bind: arguments that fit -> (args, kwargs) as the annotations promise; None where func(**arguments) is right.
+    """
+    build = _Builder()
+    description, texts = parse_docstring(_docstring_of(func))
+    takes = _taken_by(func, texts, inject or {}, build)
+    if parameters is None:
+        schema, bind = _from_signature(takes, build)
+    elif isinstance(parameters, Mapping):
+        schema, bind = _from_contract(parameters, takes, build)
+    else:
+        schema, bind = _from_model(parameters, takes, build)
+    build.check(f'tool "{name}"')
+    return description, schema, bind
+
+
+def _docstring_of(func: Any) -> str | None:
+    while isinstance(func, functools.partial):
+        func = func.func
+    if not inspect.isroutine(func) and not hasattr(func, "__wrapped__") and not isinstance(func, type):
+        func = func if type(func).__call__.__doc__ is None else type(func).__call__
+    return func.__doc__ or inspect.getdoc(func)
+
+
+def _annotated_part(func: Any) -> Any:
+    """Give what carries the annotations of a callable."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    if isinstance(func, type):
+        return func.__init__
+    return func if inspect.isroutine(func) or hasattr(func, "__wrapped__") else type(func).__call__
+
+
+def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
+    """Sort the parameters of a function; what cannot be offered is noted as a problem."""
+    try:
+        parameters = list(inspect.signature(func).parameters.values())
+    except (TypeError, ValueError) as error:
+        build.problems.append(f"the signature cannot be read: {error} (write a function around it)")
+        return _Takes([], [], [], {}, set())
+    hints = _hints_of(_annotated_part(func))
+    takes = _Takes([], [], [], dict(inject), {*inject, *(func.keywords if isinstance(func, functools.partial) else ())})
+    for parameter in parameters:
+        name, kind, default = parameter.name, parameter.kind, parameter.default
+        annotation = hints.get(name, parameter.annotation)
+        if kind is parameter.VAR_KEYWORD:
+            _take_rest(annotation, takes)
+        elif kind is not parameter.VAR_POSITIONAL:
+            if kind is parameter.POSITIONAL_ONLY:
+                takes.positional.append(parameter)
+            if type(annotation) is not type and _is_injected(annotation):
+                takes.hidden.add(name)
+            if name not in takes.hidden:
+                takes.offered.append(_Field(name, _unwrapped(annotation, default), default, texts.get(name, "")))
+            elif default is _REQUIRED and name not in inject:
+                build.problems.append(f'{name}: Injected needs a value (write inject={{"{name}": ...}}, or a default)')
+    _check_taken(takes, parameters, build)
+    return takes
+
+
+def _take_rest(annotation: Any, takes: _Takes) -> None:
+    """Take up **kwargs: names of any kind, or the keys of Unpack[TypedDict]."""
+    if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
+        keys = typing.get_args(annotation)[0]
+        takes.offered.extend(_typed_dict_fields(keys, _hints_of(keys)))
+    else:
+        takes.rest.append(annotation)
+
+
+def _check_taken(takes: _Takes, parameters: Sequence[inspect.Parameter], build: _Builder) -> None:
+    names = {parameter.name for parameter in parameters}
+    for field_ in takes.offered:
+        if field_.name == TOOLCALL_REASON:
+            build.problems.append(f"{TOOLCALL_REASON}: is the name of the reason that a model may give (write another)")
+    first = takes.offered[0] if takes.offered and parameters[0].name == takes.offered[0].name else None
+    if first and first.name in ("self", "cls") and first.annotation is _REQUIRED and first.default is _REQUIRED:
+        build.problems.append(f"{first.name}: this is a method without its object (write instance.method)")
+    for name in takes.injected:
+        if name not in names and not takes.rest:
+            build.problems.append(f"inject: {_shown(name)} is no parameter of the function (there are: {_listed(names)})")
+
+
+def _is_injected(annotation: Any) -> bool:
+    """Tell whether an annotation is Injected in one of its spellings; 3.10 wraps it as Optional where the default is None."""
+    arguments = typing.get_args(annotation)
+    if _full_name(typing.get_origin(annotation)) == "typing.Annotated":
+        return any(argument is _Injected or argument is Injected for argument in arguments) or _is_injected(arguments[0])
+    return type(None) in arguments and any(map(_is_injected, arguments))
+
+
+def _unwrapped(annotation: Any, default: Any) -> Any:
+    """Undo the Optional that 3.10's get_type_hints puts around the annotation of a parameter whose default is None."""
+    arguments = typing.get_args(annotation) if default is None else ()
+    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
+        return arguments[0]
+    return annotation
+
+
+# --- binding: how arguments are passed
+def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
+    schema, readers, _ = build.object_of(takes.offered)
+    read_rest = None
+    for annotation in takes.rest:
+        form = build.form(annotation)
+        schema["additionalProperties"], read_rest = form.schema or True, form.read
+    return build.finish(schema), _binder(takes, readers, read_rest)
+
+
+def _from_contract(parameters: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
+    """Take a JSON Schema as it is; values that fit an annotation are read as it says."""
+    properties = parameters.get("properties")
+    named = properties if isinstance(properties, Mapping) else {}
+    known = {field_.name for field_ in takes.offered}
+    for name in named:
+        if name in takes.hidden or not (name in known or takes.rest):
+            what = "is injected" if name in takes.hidden else "is no parameter of the function"
+            build.problems.append(f"parameters: {_shown(name)} {what} (leave it out)")
+    for field_ in takes.offered:
+        if field_.default is _REQUIRED and field_.name not in named and not parameters.keys() & _COMPOSED:
+            build.problems.append(f"parameters: {_shown(field_.name)} is needed by the function (add it to properties)")
+    readers = {field_.name: read for field_ in takes.offered if (read := _reads_what_fits(field_.annotation))}
+    return dict(parameters), _binder(takes, readers, None, None if takes.rest else known)
+
+
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+
+
+def _reads_what_fits(annotation: Any) -> _Read | None:
+    try:
+        form = _form_of(annotation)
+    except ToolDefinitionError:
+        return None                         # on purpose: the contract says what comes, not the annotation
+    validator = Validator(form.schema)
+    read = form.read
+    return read and (lambda value: read(value) if validator.is_valid(value) else value)
+
+
+def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
+    """Take a class with named fields: it gives the schema, checks the values, and its fields are passed."""
+    form = build.form(model)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                    # it contains itself; a tool's parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": build.definitions}
+    if schema.get("type") != "object" or "properties" not in schema:
+        build.problems.append("parameters: must be a JSON Schema (a dict), or a dataclass, TypedDict, NamedTuple, attrs or pydantic class")
+        return schema, None
+    cls = typing.get_origin(model) or model
+    names = list(getattr(cls, "model_fields", schema["properties"]))
+    known = {field_.name for field_ in takes.offered}
+    for name in names:
+        if name not in known and not takes.rest:
+            build.problems.append(f"parameters: {_shown(name)} is no parameter of the function")
+    for field_ in takes.offered:
+        if field_.default is _REQUIRED and field_.name not in names:
+            build.problems.append(f"parameters: {_shown(field_.name)} is needed by the function (add the field)")
+    read = form.read or _same
+
+    def fields_of(arguments: dict[str, Any]) -> dict[str, Any]:
+        made = read(arguments)
+        return dict(made) if isinstance(made, dict) else {name: getattr(made, name) for name in names}
+    return schema, _binder(takes, {}, None, None, fields_of)
+
+
+def _binder(takes: _Takes, readers: Mapping[str, _Read], read_rest: _Read | None = None,
+            allowed: Collection[str] | None = None, read: Any = None) -> _Bind | None:
+    """Make what turns arguments into the (args, kwargs) of a call."""
+    if not (readers or read_rest or takes.positional or takes.hidden or read or allowed is not None):
+        return None
+    read = read or _reads_fields(readers)
+    if not (read_rest or takes.positional or takes.hidden or allowed is not None):
+        return lambda arguments: ((), read(arguments))
+    known = {field_.name for field_ in takes.offered}
+
+    def bind(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        wrong = [name for name in arguments if name in takes.hidden or not (allowed is None or name in allowed)]
+        if wrong:
+            words = f"is not allowed here (there are: {_listed(sorted(known))})"
+            raise _unfit(ValidationError(words, (name,)) for name in wrong)
+        kwargs = read(arguments)
+        if read_rest:
+            kwargs = _reads_fields(dict.fromkeys(kwargs.keys() - known, read_rest))(kwargs)
+        for name, value in takes.injected.items():
+            kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
+        return _positional(takes.positional, kwargs), kwargs
+    return bind
+
+
+def _positional(parameters: Sequence[inspect.Parameter], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Move what must be passed by position out of kwargs; a default stands in for what is left out before it."""
+    given = [index for index, parameter in enumerate(parameters) if parameter.name in kwargs]
+    return tuple(kwargs.pop(parameter.name, parameter.default) for parameter in parameters[:max(given, default=-1) + 1])
+
+
+# ---------------------------------------------------------------------------
+# 7. Messages: what travels
+#    uses 1
+# ---------------------------------------------------------------------------
+@dataclass
+class ToolCall:
+    """Hold what a model asks for: run the tool `name` with `arguments`.
+
+    Text that holds a JSON object becomes the dict; empty text, null and None become {}; an object that was
+    encoded twice is decoded twice. Any other text stays, and the call will be answered with an error.
+
+    >>> ToolCall("call_1", "add", '{"a": 1}').arguments
+    {'a': 1}
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | str
+
+    def __post_init__(self) -> None:
+        if type(self.arguments) is not dict:
+            self.arguments = _arguments_of(self.arguments)
+
+
+def _arguments_of(given: Any) -> dict[str, Any] | str:
+    if isinstance(given, str) or given is None:
+        value = _object_in(given or "")
+        return given if value is None else value       # type: ignore[return-value]
+    if isinstance(given, Mapping):
+        return dict(given)
+    try:
+        return _write_json(given)
+    except (TypeError, ValueError, RecursionError):
+        return _shown(given)
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    """Give the JSON object in a text, also where the text holds it as a JSON string; None where there is none."""
+    value: Any = text
+    for _ in range(3):
+        try:
+            value = _read_json(value) if value.strip() else {}
+        except ValueError:
+            return None
+        if value is None or isinstance(value, dict):
+            return value or {}
+        if not isinstance(value, str):
+            return None
+    return None
+
+
+def _fault_in(text: str) -> str:
+    """Say why a text is no arguments object."""
+    try:
+        value = _read_json(text)
+    except ValueError as error:
+        return str(error)
+    return f"{_shown(value)} is not an object"
+
+
+class _Answer(NamedTuple):
+    """Be returned by a tool that words its own message: `content` for the model, `value` for the program."""
+
+    content: str
+    value: Any
+
+
+@dataclass
+class ToolResult:
+    """Hold what came of one call: `content` is text for the model, `value` and `error` are for the program.
+
+    `reason` is what the model gave as its `toolcall_reason`, or None.
+    """
+
+    tool_call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+    reason: str | None = None
+    value: Any = field(default=None, compare=False, repr=False)
+    error: Exception | None = field(default=None, compare=False, repr=False)
+
+
+# ---------------------------------------------------------------------------
+# 8. Provider formats: the same things as each API spells them
+#    uses 1 2 5 7
+# ---------------------------------------------------------------------------
+API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
+
+
+def _check_format(api_format: str, formats: Sequence[str] = API_FORMATS[:-1]) -> None:     # mcp: tools out only
+    if api_format not in formats:
+        raise ValueError(f"api_format: must be one of {', '.join(formats)} (got {_shown(api_format)})")
+
+
+# --- tools out
+def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
+                       strict: bool | None = None) -> list[dict[str, Any]]:
+    """Spell tools as an API wants them, in fresh copies.
+
+    `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
+    """
+    _check_format(api_format, API_FORMATS)
+    schemas = []
+    for tool in tools:
+        known = tool.metadata
+        parameters = _object_root(tool.parameters, () if api_format == "mcp" else ("anyOf", "oneOf"))
+        if think_augment if known.think_augment is None else known.think_augment:
+            parameters = _with_reason(parameters)
+        # some refuse an empty description: then the name in words
+        named = {"name": tool.name, "description": tool.description or re.sub("[_-]+", " ", tool.name).strip() or tool.name}
+        wanted = strict if known.strict is None else known.strict
+        schemas.append({**named, **_TOOL[api_format](tool, parameters, wanted)})
+        if api_format == "openai-chat":
+            schemas[-1] = {"type": "function", "function": schemas[-1]}
+    return schemas
+
+
+def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
+    """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
+    if strict:
+        strict = _strict_fault(tool.parameters) is None
+        parameters = _strict(parameters) if strict else parameters
+    return {"parameters": parameters, **({} if strict is None else {"strict": strict})}
+
+
+_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = {
+    "openai-chat": _function,
+    # the Responses API takes a tool that does not speak of strict for a strict one
+    "openai-responses": lambda *tool: {"type": "function", "strict": False, **_function(*tool)},
+    "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
+    # Gemini takes no object without properties
+    "gemini": lambda tool, parameters, _:
+        {"parameters": _gemini(parameters, parameters)} if parameters["properties"] else {},
+    "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
+        key: _copied(tool.metadata.extra[key]) for key in ("title", "annotations") if key in tool.metadata.extra}},
+}
+
+
+# --- schemas in the words of those who take less than JSON Schema; a call is still checked against the whole
+_MAX_REFERENCES = 6                         # one inside the other, where they are written out
+_TYPE_OF_CLASS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
+               type(None): "null"}
+_SHAPES = {"properties": "object", "items": "array", "prefixItems": "array"}
+
+
+def _object_root(parameters: dict[str, Any], alternatives: tuple[str, ...]) -> dict[str, Any]:
+    """Copy a schema, with its root as the plain object that the APIs want."""
+    root: dict[str, Any] = _copied(parameters)
+    if alternatives and not root.keys().isdisjoint(("$ref", "allOf", "not", "enum", "const", *alternatives)):
+        root = _flat(root, root, frozenset(), alternatives)[0]
+        root = {keyword: value for keyword, value in root.items() if keyword not in ("not", "enum", "const")}
+    properties = {name: {} if schema is True else schema for name, schema in root.get("properties", {}).items()}
+    return {**root, "type": "object", "properties": properties}
+
+
+def _flat(schema: Any, root: Any, seen: frozenset[str],
+          alternatives: tuple[str, ...] = ()) -> tuple[dict[str, Any], frozenset[str]]:
+    """Write out the `$ref` and `allOf` at the top of a schema; `seen`: the references on the way to what it holds.
+
+    `alternatives` (anyOf, oneOf) are merged too: all their properties; required is what every one requires.
+    """
+    if not isinstance(schema, dict):
+        return {}, seen
+    whole = {keyword: value for keyword, value in schema.items() if keyword not in ("$ref", "allOf", *alternatives)}
+    groups = [[part] for part in schema.get("allOf", ())] + [schema[keyword] for keyword in alternatives if keyword in schema]
+    if "$ref" in schema:
+        groups.append([_target(schema["$ref"], root, seen)])
+        seen |= {schema["$ref"]}
+    for group in groups:
+        branches = [_flat(branch, root, seen, alternatives) for branch in group]
+        properties = dict(whole.get("properties", {}))
+        for name, each in [pair for branch, _ in branches for pair in branch.get("properties", {}).items()]:
+            known = properties.setdefault(name, each)
+            if known != each and len(group) > 1:
+                properties[name] = {"anyOf": [known, each]}
+        common = [name for name in properties if all(name in branch.get("required", ()) for branch, _ in branches)]
+        required = [*dict.fromkeys([*whole.get("required", ()), *common])]
+        whole = {**(branches[0][0] if len(group) == 1 else {}), **whole}
+        whole.update({key: value for key, value in (("properties", properties), ("required", required)) if value})
+        seen = seen.union(*(inner for _, inner in branches))
+    return whole, seen
+
+
+def _target(reference: str, root: Any, seen: frozenset[str]) -> Any:
+    """Give what a reference leads to; inside itself only its type, so that what is meant can still be sent."""
+    try:
+        target = _pointer(root, reference)
+    except LookupError:
+        return {}                           # nothing is fetched
+    if reference in seen or len(seen) >= _MAX_REFERENCES:
+        return {"type": target["type"]} if isinstance(target, dict) and "type" in target else {}
+    return target
+
+
+def _one_items(schema: dict[str, Any]) -> Any:
+    """Give one schema for all items of an array, also of a tuple (older drafts: a list in `items`)."""
+    items = schema.get("items", {})
+    places = items if isinstance(items, list) else [*schema.get("prefixItems", ()), *([items] if items else [])]
+    distinct = [place for at, place in enumerate(places) if place not in places[:at]]
+    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
+
+
+def _types_in(schema: Any) -> list[str]:
+    """Give the types that a schema names, or else those of its values, or what its keywords are for."""
+    if not isinstance(schema, dict):
+        return []
+    named = schema.get("type", [])
+    values = [_TYPE_OF_CLASS.get(type(value), "string") for value in _values_in(schema)]
+    shapes = [_SHAPES[keyword] for keyword in _SHAPES if keyword in schema]
+    return [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+
+
+def _values_in(schema: dict[str, Any]) -> list[Any]:
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
+
+
+# OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+_STRICT_KEYWORDS = frozenset(
+    "type properties required additionalProperties items anyOf enum const $ref $defs definitions description "
+    "pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems".split())
+_STRICT_LACKS = frozenset(
+    "allOf not if dependentRequired dependentSchemas dependencies patternProperties unevaluatedProperties contains "
+    "$dynamicRef $recursiveRef".split())
+_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+
+
+def _strict_fault(parameters: dict[str, Any]) -> str | None:
+    """Say what strict mode cannot say of a schema, or give None."""
+    branches = sorted({"allOf", "anyOf", "oneOf", "not", "enum", "const"} & parameters.keys())
+    if branches:
+        return f"{branches[0]} at the root cannot be said"
+    try:
+        _strict(_object_root(parameters, ("anyOf", "oneOf")))
+    except SchemaError as error:
+        return str(error)
+    return None
+
+
+def _strict(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
+    closed = {} if parameters["properties"] else {"additionalProperties": False}
+    return typing.cast("dict[str, Any]", _map_schema({**closed, **parameters}, _strict_node))
+
+
+def _strict_node(schema: Any) -> Any:
+    """Say one schema, whose subschemas are said already, or raise SchemaError."""
+    if not isinstance(schema, dict):
+        return schema
+    lacking = sorted(_STRICT_LACKS & schema.keys()) + [ref for ref in [schema.get("$ref", "#")] if ref[:1] != "#"]
+    if lacking:
+        raise SchemaError(f"{lacking[0]} cannot be said")
+    node = {keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS}
+    types, properties = _types_in(schema), schema.get("properties", {})
+    if types:
+        node["type"] = types if len(types) > 1 else types[0]
+    if node.get("format") not in _STRICT_FORMATS:
+        node.pop("format", None)
+    if "oneOf" in schema:
+        node["anyOf"] = [*schema.get("anyOf", ()), *schema["oneOf"]]
+    if "array" in types:
+        node["items"] = _one_items(schema)
+    for part in [*properties.values(), *node.get("anyOf", ()), node.get("items", {"type": "any"})]:
+        if not isinstance(part, dict) or part.keys().isdisjoint(("type", "anyOf", "$ref")):
+            raise SchemaError("a value of any type cannot be said")
+    if "object" in types:
+        if schema.get("additionalProperties", not properties) is not False:
+            raise SchemaError("an object with names of any kind cannot be said")
+        said = {name: each if name in schema.get("required", ()) else _null_too(each) for name, each in properties.items()}
+        node.update(properties=said, required=list(said), additionalProperties=False)
+    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+    return node
+
+
+def _null_too(schema: dict[str, Any]) -> dict[str, Any]:
+    if any("null" in _types_in(branch) for branch in [schema, *schema.get("anyOf", ())]):
+        return schema
+    if schema.keys().isdisjoint(("anyOf", "$ref", "enum", "const")):
+        return {**schema, "type": [*_types_in(schema), "null"]}
+    outer = schema if "anyOf" in schema else {}
+    return {**outer, "anyOf": [*outer.get("anyOf", [schema]), {"type": "null"}]}
+
+
+# Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
+_GEMINI_KEYWORDS = {
+    "string": ("minLength", "maxLength", "pattern"), "number": ("minimum", "maximum"),
+    "integer": ("minimum", "maximum"), "array": ("minItems", "maxItems"), "object": ("minProperties", "maxProperties"),
+}
+_GEMINI_FORMATS = {"string": ("date-time",), "number": ("float", "double"), "integer": ("int32", "int64")}
+_GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
+                    {"type": "array", "items": {"type": "string"}}]
+
+
+def _gemini(schema: Any, root: dict[str, Any], seen: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
+    schema, seen = _flat(schema, root, seen)
+    types, branches = _types_in(schema), [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if types:                               # beside a type, branches only narrow it
+        said = [_gemini_type(name, schema, root, seen) for name in types if name != "null"]
+    else:
+        outer = {key: schema[key] for key in ("description",) if key in schema}
+        said = [_gemini({**outer, **branch} if isinstance(branch, dict) else branch, root, seen)
+                for branch in branches if _types_in(branch) != ["null"]]
+    said = said or _copied(_GEMINI_ANYTHING)
+    if "null" in types or any(_types_in(branch) == ["null"] for branch in branches):
+        said = [{**each, "nullable": True} for each in said]
+    return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
+
+
+def _gemini_type(name: str, schema: dict[str, Any], root: dict[str, Any], seen: frozenset[str]) -> dict[str, Any]:
+    """Say a schema as one of its types."""
+    kept = [key for key in _GEMINI_KEYWORDS.get(name, ()) if key in schema]
+    kept += ["format"] if schema.get("format") in _GEMINI_FORMATS.get(name, ()) else []
+    node = {"type": name, "description": schema.get("description", ""), **{key: schema[key] for key in kept}}
+    values = _values_in(schema)
+    if values and name == "string":
+        node["enum"] = [value for value in values if isinstance(value, str)]
+    elif values:                            # an enum is text there, so other values are told in words
+        node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
+    if name == "array":
+        node["items"] = _gemini(_one_items(schema), root, seen)
+    if name == "object" and schema.get("properties"):
+        node["properties"] = {key: _gemini(each, root, seen) for key, each in schema["properties"].items()}
+        node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
+    return {keyword: value for keyword, value in node.items() if value not in ("", [])}
+
+
+# --- tool choice out
+_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = {      # of a word, of a tool's name
+    "openai-chat": (str, lambda name: {"type": "function", "function": {"name": name}}),
+    "openai-responses": (str, lambda name: {"type": "function", "name": name}),
+    "anthropic": (lambda word: {"type": "any" if word == "required" else word},
+                  lambda name: {"type": "tool", "name": name}),
+    "gemini": (lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
+               lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
+}
+
+
+def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
+    """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
+    _check_format(api_format)
+    of_word, of_name = _CHOICE[api_format]
+    word = "required" if choice == "any" else choice
+    return of_word(word) if word in ("auto", "none", "required") else of_name(choice)
+
+
+# --- calls in
+class _Spelling(NamedTuple):
+    """Say how a call is spelled: its `type`, what it must have, the part that holds it, its id and arguments."""
+
+    api_format: str                         # to answer in
+    types: tuple[str | None, ...]
+    keys: tuple[str, ...]
+    part: str
+    ids: tuple[str, ...]
+    arguments: str
+
+
+# Most specific first. Any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
+_SPELLINGS = (
+    _Spelling("openai-chat", ("function", None), ("function",), "function", ("id",), "arguments"),
+    _Spelling("openai-responses", ("function_call",), (), "", ("call_id", "id"), "arguments"),
+    _Spelling("anthropic", ("tool_use",), (), "", ("id",), "input"),
+    _Spelling("gemini", (None,), ("functionCall",), "functionCall", ("id",), "args"),
+    _Spelling("gemini", (None,), ("function_call",), "function_call", ("id",), "args"),
+    _Spelling("openai-chat", ("tool_call", "invalid_tool_call"), (), "", ("id",), "args"),         # LangChain
+    _Spelling("openai-chat", ("function", None), ("name", "args"), "", ("id",), "args"),
+    _Spelling("openai-chat", ("function", None), ("name", "arguments"), "", ("call_id", "id"), "arguments"),
+)
+_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_UNREADABLE = ("{} (got {}; give one assistant message, an SDK's response or a list of calls, "
+               "and api_format= where it is not clear)")
+
+
+def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
+    """Read the calls in an assistant message, a list holding one, a list of calls, or what an SDK or LangChain gave.
+
+    `api_format` overrides what is recognised. A missing id is made up. TypeError for what cannot be read.
+    """
+    return _read_calls(response, api_format)[1]
+
+
+def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
+    """Give (the format to answer in, the calls)."""
+    if api_format is not None:
+        _check_format(api_format)
+    entries = response.get("tool_calls") if type(response) is dict else response
+    calls = _plain_calls(entries) if type(entries) is list else None
+    if calls:
+        return api_format or "openai-chat", calls
+    found = [(row, entry) for entry in _entries(response) for row in [_spelling_of(entry)] if row]
+    formats = sorted({row.api_format for row, _ in found})
+    if len(formats) > 1 and api_format is None:
+        raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
+    return api_format or (formats or API_FORMATS)[0], [_call_of(row, entry) for row, entry in found]
+
+
+def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
+    """Read the commonest spelling without the table, since every call passes here; None for any other."""
+    calls = []
+    for entry in entries:
+        function: Any = entry.get("function") if type(entry) is dict else None
+        if type(function) is not dict or type(entry.get("id")) is not str or type(function.get("name")) is not str:
+            return None
+        calls.append(ToolCall(entry["id"] or _fresh_id(), function["name"], function.get("arguments")))
+    return calls
+
+
+def _at(thing: Any, key: str, default: Any = None) -> Any:
+    """Give what a dict has under a key, or an SDK's object as an attribute."""
+    return thing.get(key, default) if isinstance(thing, Mapping) else getattr(thing, key, default)
+
+
+def _spelling_of(entry: Any) -> _Spelling | None:
+    kind = _at(entry, "type")
+    return next((row for row in _SPELLINGS
+                 if kind in row.types and all(_at(entry, key) is not None for key in row.keys)), None)
+
+
+def _call_of(row: _Spelling, entry: Any) -> ToolCall:
+    if isinstance(entry, ToolCall):
+        return entry
+    part = _at(entry, row.part) if row.part else entry
+    arguments = _at(part, row.arguments)
+    if arguments in (None, "", "{}") and _at(entry, "status") in ("in_progress", "incomplete"):
+        arguments = _CUT
+    ids = [found for holder in (entry, part) for key in row.ids if (found := _at(holder, key))]
+    return ToolCall(str(ids[0]) if ids else _fresh_id(), str(_at(part, "name") or ""), arguments)
+
+
+def _entries(response: Any) -> list[Any]:
+    """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
+    entries = list(response) if isinstance(response, (list, tuple)) else [response]
+    if len(entries) == 1 and (parts := _parts(entries[0])) is not None:
+        return parts
+    entries = [{"functionCall": entry} if type(entry).__name__ == "FunctionCall" else entry for entry in entries]
+    for entry in entries:
+        kind = _at(entry, "type")
+        if (_at(entry, "role") or _at(entry, "additional_kwargs")) is not None and (
+                kind != "message" or any(map(_spelling_of, _parts(entry) or ()))):      # Responses: text is an item too
+            raise TypeError(_UNREADABLE.format("several messages", _shown(response)))
+        if not isinstance(kind, str) and _at(entry, "text") is None and not _spelling_of(entry):
+            raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
+    return entries
+
+
+def _parts(message: Any) -> list[Any] | None:
+    """Give the parts of a message, out of whatever it is wrapped in; None for what is no message."""
+    if message is None or isinstance(message, (list, tuple, str, ToolCall)):
+        return None
+    invalid = _at(message, "invalid_tool_calls")        # LangChain; the calls in its content are in tool_calls too
+    calls = [*(_at(message, "tool_calls") or ()), *(invalid or ())]
+    if calls or invalid is not None:
+        return calls
+    for key in ("choices", "candidates", "output", "message", "parts", "content"):
+        inner = _at(message, key)
+        if key in ("choices", "candidates") and inner:
+            if len(inner) > 1:
+                raise TypeError(_UNREADABLE.format(f"several {key}", _shown(message)))
+            return _parts(inner[0]) or []
+        if isinstance(inner, (list, tuple)):
+            return list(inner)
+        if inner is not None and not isinstance(inner, str):
+            return _parts(inner)
+    return [] if any(_at(message, key, ...) is not ... for key in ("role", "content", "choices", "candidates")) else None
+
+
+# --- messages out
+def _fresh_id() -> str:
+    return "call_" + os.urandom(12).hex()
+
+
+def _gemini_id(call_id: str) -> dict[str, str]:
+    return {} if re.fullmatch("call_[0-9a-f]{24}", call_id) else {"id": call_id}        # not one that was made up
+
+
+def _text(call: ToolCall) -> str:
+    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
+
+
+def _object(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
+    return {} if isinstance(call.arguments, str) else call.arguments
+
+
+_PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
+_SAID: dict[str, Callable[[str], dict[str, Any]]] = {
+    "openai-responses": lambda text: {"role": "assistant", "content": text},
+    "anthropic": lambda text: {"type": "text", "text": text},
+    "gemini": lambda text: {"text": text},
+}
+_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = {
+    "openai-chat": lambda call: {"id": call.id, "type": "function",
+                                 "function": {"name": call.name, "arguments": _text(call)}},
+    "openai-responses": lambda call: {"type": "function_call", "call_id": call.id, "name": call.name,
+                                      "arguments": _text(call)},
+    "anthropic": lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
+    "gemini": lambda call: {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}},
+}
+_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
+    "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
+    "openai-responses": lambda result: {"type": "function_call_output", "call_id": result.tool_call_id,
+                                        "output": result.content},
+    "anthropic": lambda result: {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
+                                 **({"is_error": True} if result.is_error else {})},
+    "gemini": lambda result: {"functionResponse": {
+        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
+        **_gemini_id(result.tool_call_id)}},
+}
+
+
+def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
+    _check_format(api_format)
+    calls = list(calls)
+    return _assistant("", calls, api_format) if calls else []
+
+
+def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
+    parts = [_CALL[api_format](call) for call in calls]
+    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
+        return [{"role": "assistant", "content": text, **({"tool_calls": parts} if parts else {})}]
+    parts = [_SAID[api_format](text)] * bool(text) + parts
+    role = "model" if api_format == "gemini" else "assistant"
+    return parts if api_format == "openai-responses" else [{"role": role, _PARTS[api_format]: parts}]
+
+
+def build_tool_result_messages(results: Iterable[ToolResult], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
+    _check_format(api_format)
+    spelled = list(map(_RESULT[api_format], results))
+    if api_format in ("openai-chat", "openai-responses") or not spelled:
+        return spelled
+    return [{"role": "user", _PARTS[api_format]: spelled}]
+
+
+def _user_message(text: str, api_format: str) -> dict[str, Any]:
+    _check_format(api_format)
+    return {"role": "user", "parts": [{"text": text}]} if api_format == "gemini" else {"role": "user", "content": text}
+
+
+# --- turns: what a model answered, for the history
+_WRAPPED = {"openai-chat": ("choices", "message"), "openai-responses": ("output",), "gemini": ("candidates", "content")}
+
+
+def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
+    """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
+
+    The message is appended as it came. What is spelled otherwise, such as LangChain's, is translated.
+    """
+    spelled, calls = _read_calls(answer)
+    used: set[str] = set()
+    for at, call in enumerate(calls):
+        calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
+        used.add(call.id)
+    messages = [] if _at(answer, "invalid_tool_calls") is not None else _as_it_came(answer, api_format)
+    if messages and (not calls or spelled == api_format):
+        return _mended(messages, calls, api_format), calls
+    content = _at(answer, "content")
+    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in content or ()]
+    readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
+    return _assistant("".join(filter(None, texts)), readable, api_format), calls
+
+
+def _wire(thing: Any) -> Any:
+    """Turn an SDK's object into what it was on the wire."""
+    if isinstance(thing, (list, tuple)):
+        return list(map(_wire, thing))
+    dump = getattr(thing, "model_dump", None)
+    return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
+
+
+def _as_it_came(answer: Any, api_format: str) -> list[dict[str, Any]]:
+    """Take the message out of a response, or give [] where it is spelled otherwise."""
+    message = _wire(answer)
+    for key in _WRAPPED.get(api_format, ()):
+        message = message.get(key, message) if isinstance(message, dict) else message
+        message = message[0] if isinstance(message, list) and len(message) == 1 else message
+    if api_format == "openai-responses":
+        return message if isinstance(message, list) else [message]
+    if api_format == "openai-chat":
+        return [{"role": "assistant", **message}] if isinstance(message, dict) and "function" not in message else []
+    (empty,), parts = _assistant("", [], api_format), _PARTS[api_format]
+    return [{**empty, parts: message[parts]}] if isinstance(message, dict) and parts in message else []
+
+
+def _mended(messages: list[dict[str, Any]], calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
+    """Write the ids that were made up, and {} for arguments that an API does not take back, into copies."""
+    left, key = iter(calls), _PARTS.get(api_format)
+
+    def mend(part: dict[str, Any]) -> dict[str, Any]:
+        row = _spelling_of(part)
+        if row is None:
+            return part
+        call = next(left)
+        if api_format == "gemini":
+            inner = {name: value for name, value in part[row.part].items() if name != "id"}
+            inner.update({"args": _object(call)} if inner.get("args") else {}, **_gemini_id(call.id))
+            return {**part, row.part: inner}
+        return {**part, row.ids[0]: call.id, **({"input": _object(call)} if api_format == "anthropic" else {})}
+    if key is None:
+        return list(map(mend, messages))
+    return [{**message, key: list(map(mend, message[key]))} if isinstance(message.get(key), list) else message
+            for message in messages]
+
+
+# --- streams in
+def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Put the chunks of a stream (dicts or an SDK's objects) together into the assistant message (responses: its items).
+
+    A call that was cut keeps the text that came, so it is answered with an error and never run.
+    """
+    _check_format(api_format)
+    return _COLLECT[api_format]([_chunk(chunk) for chunk in chunks])
+
+
+async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Do what collect_stream does, for an async iterator."""
+    _check_format(api_format)
+    return _COLLECT[api_format]([_chunk(chunk) async for chunk in chunks])
+
+
+def _chunk(chunk: Any) -> dict[str, Any]:
+    event: dict[str, Any] = _copied(_wire(chunk))
+    if event.get("error") or event.get("type") in ("error", "response.failed"):
+        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
+    return event
+
+
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice; in Ollama's chunks `message` is the delta."""
+    said: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls: list[dict[str, Any]] = []
+    latest: dict[Any, dict[str, Any]] = {}  # by index
+    cut = True
+    for choice in [next(iter(chunk.get("choices") or ()), chunk) for chunk in chunks]:
+        delta = choice.get("delta") or choice.get("message") or {}
+        if choice.get("index"):
+            continue
+        for key, text in delta.items():
+            if isinstance(text, str) and key != "role":
+                said[key] = said.get(key, "") + text
+        for entry in delta.get("tool_calls") or ():
+            _add_delta(entry, calls, latest)
+        cut = cut and (choice.get("finish_reason") or choice.get("done_reason")) in (None, "length", "content_filter")
+    for call in calls:
+        unsaid = _CUT if cut and call is calls[-1] else "{}"
+        call["function"]["arguments"] = call["function"]["arguments"] or unsaid
+        call["id"] = call["id"] or _fresh_id()
+    return {**said, "tool_calls": calls} if calls else said
+
+
+def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
+    """Add one delta to the call it belongs to. Many servers write index 0 for all, so a new id begins a call too."""
+    delta, index = entry.get("function") or {}, entry.get("index")
+    call_id, name, arguments = entry.get("id"), delta.get("name"), delta.get("arguments")
+    call = latest.get(index)
+    if call is None or _begins(call, call_id, name, arguments):
+        call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    latest[index] = call
+    known = call["function"]
+    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
+                id=call["id"] or call_id or "")
+    known["name"] += name if name and name != known["name"] else ""
+    known["arguments"] = known["arguments"] + arguments if isinstance(arguments, str) else arguments or known["arguments"]
+
+
+def _begins(call: dict[str, Any], call_id: Any, name: Any, arguments: Any) -> bool:
+    known = call["function"]
+    if call_id and call["id"]:
+        return bool(call_id != call["id"])
+    if not name or not known["arguments"]:
+        return False
+    whole = isinstance(known["arguments"], dict) or _object_in(known["arguments"]) is not None
+    return name != known["name"] or bool(whole and arguments)
+
+
+def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the items as they are added, fill them with deltas, and replace them when they come whole."""
+    items: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind, at = event.get("type"), event.get("output_index", 0)
+        if kind in ("response.output_item.added", "response.output_item.done"):
+            items[at] = event["item"]
+        elif kind == "response.function_call_arguments.delta":
+            items[at]["arguments"] = items[at].get("arguments", "") + event["delta"]
+        elif kind == "response.content_part.added":
+            items[at].setdefault("content", []).append(event["part"])
+        elif kind == "response.output_text.delta":
+            items[at]["content"][event["content_index"]]["text"] += event["delta"]
+    return [items[at] for at in sorted(items)]
+
+
+_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
+           "input_json_delta": "partial_json"}
+
+
+def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the blocks as they start, and fill them with deltas."""
+    blocks: dict[int, dict[str, Any]] = {}
+    stopped, reason = set(), None
+    for event in events:
+        kind, at, delta = event.get("type"), event.get("index", 0), event.get("delta") or {}
+        if kind == "content_block_start":
+            blocks[at] = event["content_block"]
+        elif kind == "content_block_stop":
+            stopped.add(at)
+        elif kind == "message_delta":
+            reason = delta.get("stop_reason")
+        elif kind == "content_block_delta" and delta.get("type") in _DELTAS:
+            key = _DELTAS[delta["type"]]
+            blocks[at][key] = blocks[at].get(key, "") + delta[key]
+        elif kind == "content_block_delta" and "citation" in delta:
+            blocks[at]["citations"] = [*(blocks[at].get("citations") or ()), delta["citation"]]
+    for at, block in blocks.items():
+        text, cut = block.pop("partial_json", ""), at not in stopped or (reason == "max_tokens" and at == max(blocks))
+        if "input" in block and (text or cut):
+            block["input"] = ToolCall("", "", text or _CUT).arguments
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put all parts in a row, text joined to text; calls come whole."""
+    parts: list[dict[str, Any]] = []
+    for part in [part for chunk in chunks for part in _parts(chunk) or ()]:
+        call, last = part.get("functionCall") or {}, parts[-1] if parts else {}
+        if call.get("willContinue") or call.get("partialArgs"):        # arguments in pieces are not read
+            part = {**part, "functionCall": {**call, "args": _CUT}}
+        if {"text"} <= last.keys() == part.keys() <= {"text", "thought"} and last.get("thought") == part.get("thought"):
+            last["text"] += part["text"]
+        else:
+            parts.append(part)
+    return {"role": "model", "parts": parts}
+
+
+_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
+    "gemini": _collect_gemini}
+
+
+# ---------------------------------------------------------------------------
+# 9. Tools: a function that a model may call
+#    uses 1 2 5 6 7 8
+# ---------------------------------------------------------------------------
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")      # what all the APIs take (OpenAI "function calling", name)
+_CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
+_ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
+_NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
+
+
+def _legal_name(wished: str, distinct: bool = False) -> str:
+    """Make a legal name of any text; one that is cut, emptied or has to be `distinct` ends in the text's checksum."""
+    import zlib
+    if _LEGAL_NAME.match(wished) and not distinct:
+        return wished
+    name = re.sub(r"[^a-zA-Z0-9_-]+", "_", wished).strip("_")
+    if not name or len(name) > 64 or distinct:
+        checksum = zlib.crc32(wished.encode("utf-8", "surrogatepass")) & 0xFFFFFF
+        name = f"{(name or 'tool')[:57]}_{checksum:06x}"
+    return name
+
+
+def _checked_name(name: Any) -> str:
+    if isinstance(name, str) and _LEGAL_NAME.match(name):
+        return name
+    suggestion = _legal_name(str(name))
+    raise ToolDefinitionError(f"tool name: must be 1 to 64 of a-z A-Z 0-9 _ - (got {_shown(name)}; "
+                              f"write name={_shown(suggestion)})", suggestion)
+
+
+@dataclass(frozen=True)
+class ToolMetadata:
+    """Hold what is known of a tool besides its schema.
+
+    `think_augment`: ask for a reason (None: as the registry says) · `timeout`: seconds · `parallel`: False keeps it on
+    the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) · `tags`: for get_schemas(tags=…) ·
+    `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent in the mcp format).
+    """
+
+    think_augment: bool | None = None
+    timeout: float | None = None
+    parallel: bool = True
+    strict: bool | None = None
+    tags: Iterable[str] = frozenset()
+    source: str = "python"
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tags = (self.tags,) if isinstance(self.tags, str) else self.tags
+        object.__setattr__(self, "tags", frozenset(tags))
+        timeout = self.timeout
+        if timeout is not None and not (type(timeout) in (int, float) and 0 < timeout < math.inf):
+            raise ToolDefinitionError(f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})")
+        if timeout is not None and not self.parallel:
+            raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """Hold a function that a model may call, and what the model has to know of it.
+
+    `parameters` is any JSON Schema of an object; `func` gets the arguments as keywords, unless `bind` says
+    otherwise: it turns arguments that fit into (args, kwargs). Calling the tool calls the plain function.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    func: Callable[..., Any]
+    metadata: ToolMetadata = ToolMetadata()
+    bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+
+    def __post_init__(self) -> None:
+        _checked_name(self.name)
+        subject = f'tool "{self.name}"'
+        if not callable(self.func):
+            raise ToolDefinitionError(f"{subject}: func must be callable (got {_shown(self.func)})")
+        if not isinstance(self.description, str):
+            raise ToolDefinitionError(f"{subject}: description must be text (got {_shown(self.description)})")
+        if not isinstance(self.parameters, dict):
+            raise ToolDefinitionError(f"{subject}: parameters must be a JSON Schema as a dict "
+                                      f"(got {_shown(self.parameters)})")
+        try:
+            object.__setattr__(self, "parameters", _copied(self.parameters))
+            self._validator
+        except ValueError as error:
+            raise ToolDefinitionError(f"{subject}: parameters: {error}") from None
+        self._check_strict()
+
+    def _check_strict(self) -> None:
+        fault = self.metadata.strict and _strict_fault(self.parameters)
+        if fault:
+            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
+
+    @classmethod
+    def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
+                      parameters: Any = None, metadata: ToolMetadata | None = None,
+                      inject: Mapping[str, Any] | None = None) -> Tool:
+        """Make a tool of a function: what is not given is read from its signature and docstring.
+
+        `parameters`: a JSON Schema (the contract), or a dataclass, TypedDict or pydantic model whose fields
+        the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
+        """
+        if isinstance(func, type) or not callable(func):
+            fault = _CLASS_GIVEN if isinstance(func, type) else "is no function"
+            raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
+        name = _checked_name(_name_of(func) if name is None else name)
+        documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
+        metadata = metadata or ToolMetadata()
+        description = documented if description is None else description
+        if parameters is not None:
+            return cls(name, description, schema, func, metadata, bind)
+        tool = object.__new__(cls)          # on purpose past __post_init__: a schema of our own needs no check
+        tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
+                             bind=bind)
+        tool._check_strict()
+        return tool
+
+    @functools.cached_property
+    def _validator(self) -> Validator:      # compiled when the first call comes: most tools of a large set are never used
+        return Validator(self.parameters)
+
+    @functools.cached_property
+    def _declares_reason(self) -> bool:
+        return _declares_reason(self.parameters)
+
+    @functools.cached_property
+    def _is_async(self) -> bool:
+        """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
+        func = self.func if inspect.isroutine(self.func) else getattr(self.func, "__call__", self.func)
+        return any(test(each) for each in (self.func, func)
+                   for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the plain function by the rules of Python."""
+        return self.func(*args, **kwargs)
+
+    def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
+        """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
+        return _apply(self.func, *self._bound(arguments, coerce))
+
+    async def arun(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
+        """Do what `run` does on the running event loop."""
+        args, kwargs = self._bound(arguments, coerce)
+        return await _aresult(self.func(*args, **kwargs))
+
+    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
+                   strict: bool | None = None) -> dict[str, Any]:
+        """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
+        tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
+                                                                                 think_augment=think_augment))
+        return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
+
+    def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
+        return self._kwargs(self._fit(arguments, coerce))
+
+    def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
+        if type(arguments) is not dict:
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
+        if TOOLCALL_REASON not in arguments:
+            return arguments, None
+        return _split_reason(arguments, self._declares_reason)
+
+    def _fit(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
+        """Give arguments that fit, coerced where that helps, or raise ToolArgumentError with all that is wrong."""
+        validator = self._validator
+        if validator.is_valid(arguments):
+            return arguments
+        nearest = validator.nearest(arguments) if coerce else arguments
+        errors = list(validator.iter_errors(nearest))
+        if errors:
+            raise _misfit(self.name, errors)
+        return typing.cast("dict[str, Any]", nearest)
+
+    def _kwargs(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Convert arguments that fit into what the function takes."""
+        if self.bind is None:
+            return (), arguments
+        try:
+            return self.bind(arguments)
+        except ToolArgumentError as error:
+            raise _misfit(self.name, error.errors) from None
+
+
+def _name_of(func: Any) -> str:
+    while isinstance(func, functools.partial):
+        func = func.func
+    return str(getattr(func, "__name__", type(func).__name__))
+
+
+def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
+    lines = "\n".join(f"- {error}" for error in errors[:SHOWN_NAMES])
+    more = len(errors) - SHOWN_NAMES
+    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + lines + (f"\n- and {more} more" if more > 0 else ""),
+                             errors)
+
+
+# --- calling: whether to wait is decided by what the function gave, not by how it looks
+_AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares, on a thread of its own
+_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+
+
+def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function to its end: wait for what has to be awaited, make a list of what a generator gives."""
+    value = func(*args, **kwargs)
+    return value if type(value) in _AT_HAND else _settled(value)
+
+
+def _settled(value: Any) -> Any:
+    if inspect.isgenerator(value):
+        return list(value)
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        return _wait_for(value)
+    return value
+
+
+async def _aresult(value: Any) -> Any:
+    """Give what a function's value comes to on the running event loop."""
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    if inspect.isawaitable(value):
+        value = await value
+    return list(value) if inspect.isgenerator(value) else value
+
+
+def _wait_for(value: Any) -> Any:
+    """Run an awaitable from sync code, on the one background event loop of this process."""
+    import asyncio
+    loop = _background_loop()
+    if loop is None:
+        return asyncio.new_event_loop().run_until_complete(_outcome(value)).get()
+    if asyncio._get_running_loop() is loop:
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
+    future = asyncio.run_coroutine_threadsafe(_outcome(value), loop)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+class _Outcome(NamedTuple):
+    """Carry what a call came to from one thread, loop or process to another: a value, or an exception.
+
+    Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
+    """
+
+    value: Any
+    error: BaseException | None = None
+
+    def get(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+async def _outcome(value: Any) -> _Outcome:
+    import asyncio
+    try:
+        return _Outcome(await _aresult(value))
+    except (GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        return _Outcome(None, error)
+
+
+def _background_loop() -> Any:
+    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
+    import asyncio
+    import os
+    import threading
+    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
+    if process not in _LOOPS:
+        loop = asyncio.new_event_loop()
+        try:
+            threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
+        except RuntimeError:
+            loop.close()
+            return None
+        if _LOOPS.setdefault(process, loop) is not loop:
+            loop.call_soon_threadsafe(loop.stop)            # another thread was first
+    return _LOOPS[process]
+
+
+# --- for importers
+class _ToolList(list[Tool]):
+    """List the tools of an importer; `refused` names those it had to leave out, with the reasons."""
+
+    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
+        super().__init__(tools)
+        self.refused = dict(refused or {})
+
+
+def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
+    tools, makers = _ToolList(), list(rows)
+    plain = [_legal_name(wished) for wished, _ in makers]
+    seen: set[str] = set()
+    for (wished, make), name in zip(makers, plain):
+        try:
+            if wished in seen:
+                raise ToolDefinitionError("the name is there twice")
+            seen.add(wished)
+            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
+        except ToolRegError as error:
+            tools.refused[wished] = str(error)
+    if tools.refused:
+        warnings.warn(_refusals(source, len(makers), tools.refused), ToolRegWarning, stacklevel=4)
+    return tools
+
+
+def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
+    reasons = "".join(f"\n- {name}: {reason}" for name, reason in refused.items())
+    return f"{source}: {len(refused)} of {count} tools left out:{reasons}"
+
+
+# ---------------------------------------------------------------------------
+# 10. Registry: names to tools, calls to results
+#    uses 1 3 5 7 8 9
+# ---------------------------------------------------------------------------
+# what the model reads when a call comes to nothing, by the step that failed; the first type that matches counts
+_REFUSED: dict[type, str] = {
+    ToolNotFoundError: "Error: {error}\nCall one of these tools, or answer without one.",
+    ToolArgumentError: "Error: {error}\nFix the arguments and call the tool again.",
+    Exception: 'Error: the call of "{name}" cannot be read: {text}\nCall the tool again.',
+}
+_DENIED: dict[type, str] = {
+    ToolError: "{error}",
+    Exception: 'Error: the call of "{name}" was not allowed: {text}\nDo not repeat it as it is.',
+}
+_FAILED: dict[type, str] = {
+    ToolError: "{error}",
+    ToolTimeoutError: "Error: {error}\nAsk for less at once, or go on without it.",
+    Exception: 'Error: the tool "{name}" failed: {text}\nIf the arguments are the cause, change them; else go on without it.',
+}
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
+_STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
+_JSON_TEXT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=to_json)
+
+
+# foreign code that a call has come to: (the tool, or None for a hook, its function, args, kwargs)
+_Work = tuple["Tool | None", Callable[..., Any], "tuple[Any, ...]", "dict[str, Any]"]
+
+
+class ToolRegistry:
+    """Hold tools by name, show their schemas to a model, and answer its calls: one result per call.
+
+    `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
+    often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
+    concurrent.futures.Executor for the functions · `before_call(call, reason)`: may raise to deny ·
+    `after_call(call, result)`.
+    """
+
+    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by the sections of the importers
+    register_from_langchain: ClassVar[Callable[..., list[Tool]]]
+    register_from_openapi: ClassVar[Callable[..., list[Tool]]]
+    register_from_mcp: ClassVar[Callable[..., list[Tool]]]
+
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
+                 coerce: bool = True, max_workers: int = 32, executor: Any = None,
+                 before_call: Callable[[ToolCall, str | None], Any] | None = None,
+                 after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
+        if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
+            raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
+        self.think_augment, self.coerce = think_augment, coerce
+        self.max_workers, self.executor = _checked_workers(max_workers), executor
+        self.before_call, self.after_call = before_call, after_call
+        self._tools: dict[str, Tool] = {}
+        self._disabled: dict[str, str] = {}
+        self._schemas: dict[Any, list[dict[str, Any]]] = {}
+        for tool in tools:
+            self.register(tool)
+
+    # --- which tools there are
+    def register(self, tool: Any = None, /, *, name: str | None = None, description: str | None = None,
+                 parameters: Any = None, namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> Any:
+        """Add a function or a Tool, and give it back as it was; without one, be a decorator.
+
+        @registry.register · @registry.register(name=…) · registry.register(func) · registry.register(tool)
+        """
+        options = {"name": name, "description": description, "parameters": parameters, "metadata": metadata,
+                   "inject": inject}
+        if tool is None:
+            return lambda func: self.register(func, namespace=namespace, replace=replace, **options)
+        made = _renamed(tool, options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
+        self.register_all([made], namespace=namespace, replace=replace)
+        return tool
+
+    def register_all(self, tools: Iterable[Tool], *, namespace: str | None = None, replace: bool = False) -> None:
+        """Add Tools, all or none; a name that is taken is refused unless `replace`."""
+        added: dict[str, Tool] = {}
+        taken: list[str] = []
+        for tool in tools:
+            tool = tool if namespace is None else _renamed(tool, {"name": f"{namespace}-{tool.name}"})
+            if tool.name in added or (tool.name in self._tools and not replace):
+                taken.append(tool.name)
+            if not self.coerce and tool.metadata.strict:
+                raise ToolDefinitionError(f'tool "{tool.name}": {_STRICT_NEEDS_COERCE}')
+            added[tool.name] = tool
+        if taken:
+            raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
+        self._tools.update(added)
+        self._schemas.clear()
+
+    def unregister(self, name: str) -> Tool:
+        """Remove a tool and give it back."""
+        tool = self[name]
+        del self._tools[name]
+        self._disabled.pop(name, None)
+        self._schemas.clear()
+        return tool
+
+    def merge(self, other: ToolRegistry, *, namespace: str | None = None, replace: bool = False) -> None:
+        """Add the tools of another registry, which stays as it is; what is disabled there is disabled here."""
+        self.register_all(other, namespace=namespace, replace=replace)
+        prefix = "" if namespace is None else f"{namespace}-"
+        for name in other._tools:
+            self._disabled.pop(prefix + name, None)
+        self._disabled.update({prefix + name: reason for name, reason in other._disabled.items()})
+
+    def enable(self, name: str) -> None:
+        """Offer a disabled tool again."""
+        self._disabled.pop(self[name].name, None)
+        self._schemas.clear()
+
+    def disable(self, name: str, reason: str = "") -> None:
+        """Take a tool out of get_schemas and answer its calls with an error; it is still counted and listed."""
+        self._disabled[self[name].name] = reason
+        self._schemas.clear()
+
+    def enable_think_augment(self) -> None:
+        """Ask the model for its reason, from now on."""
+        self.think_augment = True
+
+    def disable_think_augment(self) -> None:
+        """Ask for reasons no more; one that comes all the same is still stripped and kept."""
+        self.think_augment = False
+
+    def get_tool(self, name: str) -> Tool | None:
+        """Give the tool of this name, or None."""
+        return self._tools.get(name)
+
+    def get_callable(self, name: str) -> Callable[..., Any]:
+        """Give the plain function of a tool."""
+        return self[name].func
+
+    def list_tools(self) -> list[str]:
+        """Give the names of all tools in the order of registration."""
+        return list(self._tools)
+
+    def __getitem__(self, name: str) -> Tool:
+        tool = self._tools.get(name)
+        if tool is None:
+            raise self._absence(name)
+        return tool
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(list(self._tools.values()))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __bool__(self) -> bool:             # on purpose: `registry or ToolRegistry()` must not drop an empty one
+        return True
+
+    def __repr__(self) -> str:
+        return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
+
+    def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
+                    tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
+        """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
+
+        `tags`: only tools that have one of these.
+        """
+        if strict and not self.coerce:
+            raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
+        wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
+        key = (name, api_format, wanted, strict, self.think_augment)
+        if key not in self._schemas:
+            tools = [self[name]] if name is not None else [
+                tool for tool in self._tools.values() if tool.name not in self._disabled
+                and (wanted is None or wanted.intersection(tool.metadata.tags))]
+            self._schemas[key] = build_tool_schemas(tools, api_format=api_format, strict=strict,
+                                                    think_augment=self.think_augment)
+        return [_copied(schema) for schema in self._schemas[key]]
+
+    # --- one call
+    def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
+        """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
+        return self._run(_one_call(call, arguments), self.executor)
+
+    async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
+        """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
+        return await self._arun(_one_call(call, arguments), self.executor)
+
+    def _flow(self, call: ToolCall) -> Generator[_Work, Any, ToolResult]:
+        """Take one call from the look-up to its result.
+
+        What it yields is foreign code to run; whoever drives it sends the value in, or throws the exception in.
+        """
+        value = reason = error = None
+        answers = _REFUSED
+        try:
+            tool = self._tools.get(call.name)
+            if tool is None or call.name in self._disabled:
+                raise self._absence(call.name)
+            arguments, reason = tool._split(call.arguments)
+            arguments = tool._fit(arguments, self.coerce)
+            if self.before_call is not None:
+                answers = _DENIED
+                call = ToolCall(call.id, call.name, arguments)      # exactly what is going to run
+                yield None, self.before_call, (call, reason), {}
+            answers = _REFUSED
+            args, kwargs = tool._kwargs(arguments)
+            answers = _FAILED
+            value = yield tool, tool.func, args, kwargs
+        except Exception as caught:
+            error = caught
+        if error is None:
+            content, value = value if type(value) is _Answer else (_content_of(value), value)
+            result = ToolResult(call.id, call.name, content, False, reason, value)
+        else:
+            result = ToolResult(call.id, call.name, _failure(call.name, error, answers), True, reason, None, error)
+        if self.after_call is not None:
+            yield None, self.after_call, (call, result), {}
+        return result
+
+    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        flow, context = self._flow(call), contextvars.copy_context()
+        try:
+            work = next(flow)
+            while True:
+                try:
+                    value = context.run(_perform, work, executor)
+                except Exception as error:
+                    work = flow.throw(error)
+                else:
+                    work = flow.send(value)
+        except StopIteration as done:
+            return typing.cast(ToolResult, done.value)
+
+    async def _arun(self, call: ToolCall, executor: Any) -> ToolResult:
+        flow, context = self._flow(call), contextvars.copy_context()
+        try:
+            work = next(flow)
+            while True:
+                try:
+                    value = (await _aperform(work, executor, context)).get()    # the one line that differs
+                except Exception as error:
+                    work = flow.throw(error)
+                else:
+                    work = flow.send(value)
+        except StopIteration as done:
+            return typing.cast(ToolResult, done.value)
+
+    def _absence(self, name: Any) -> ToolNotFoundError:
+        """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
+        import difflib
+        text = f"there is no tool {_shown(name)}"
+        if name in self._disabled:
+            why = self._disabled[name]
+            text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
+        names = [each for each in self._tools if each not in self._disabled]
+        names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
+        return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
+
+    # --- the calls of one turn
+    def execute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
+                           executor: Any = None) -> list[ToolResult]:
+        """Answer the calls of one turn: one result per call, in order, whatever happens to each.
+
+        `calls`: what parse_tool_calls reads. Several calls run at once, on at most `max_workers` daemon threads; a tool
+        with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
+        through at once and carries `.results`: a ToolResult or None per call.
+        """
+        return self._execute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+
+    async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
+                                  executor: Any = None) -> list[ToolResult]:
+        """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
+        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+
+    def _execute(self, calls: list[ToolCall], max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+        executor = self.executor if executor is None else executor
+        results: list[Any] = [None] * len(calls)
+        here, apart, workers = self._places(calls, max_workers)
+        try:
+            waiting = len(apart)
+            done = _start_workers(apart, workers, lambda index: self._run(calls[index], executor)) if apart else None
+            for index in here:
+                results[index] = self._run(calls[index], executor)
+            for _ in range(waiting):
+                index, outcome = done.get()
+                results[index] = outcome.get()
+        except BaseException as error:
+            apart.clear()
+            error.results = results         # type: ignore[attr-defined]
+            raise
+        return results
+
+    async def _aexecute(self, calls: list[ToolCall], max_workers: int | None = None,
+                        executor: Any = None) -> list[ToolResult]:
+        import asyncio
+        executor = self.executor if executor is None else executor
+        results: list[Any] = [None] * len(calls)
+        here, apart, workers = self._places(calls, max_workers)
+        gate = asyncio.Semaphore(workers)
+
+        async def answer(index: int) -> None:
+            async with gate:
+                results[index] = await self._arun(calls[index], executor)
+
+        tasks = [asyncio.ensure_future(answer(index)) for index in apart]
+        try:
+            for index in here:
+                results[index] = await self._arun(calls[index], executor)
+            if tasks:
+                await asyncio.gather(*tasks)
+        except BaseException as error:
+            for task in tasks:
+                task.cancel()
+            error.results = results         # type: ignore[attr-defined]
+            raise
+        return results
+
+    def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], deque[int], int]:
+        """Give the indices of the calls to run on the caller's thread, of those to run beside each other, on how many threads."""
+        workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
+        indices = range(len(calls))
+        if len(calls) < 2 or workers == 1:
+            return indices, deque(), workers
+        apart = [index for index in indices if (tool := self._tools.get(calls[index].name)) and tool.metadata.parallel]
+        return sorted({*indices}.difference(apart)), deque(apart), workers
+
+    # --- the routing step as a whole
+    def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
+                                 api_format: str = "openai-chat") -> list[dict[str, Any]]:
+        """Give the assistant message of these calls and the tool messages of these results."""
+        calls = parse_tool_calls(calls)
+        return [*build_assistant_messages(calls, api_format=api_format),
+                *build_tool_result_messages(results, api_format=api_format)]
+
+    def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
+        """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
+        api_format, calls = _read_calls(response, api_format)
+        return build_tool_result_messages(self._execute(calls), api_format=api_format)
+
+    async def arespond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
+        """Do what `respond` does on the running event loop."""
+        api_format, calls = _read_calls(response, api_format)
+        return build_tool_result_messages(await self._aexecute(calls), api_format=api_format)
+
+
+def _checked_workers(count: Any) -> int:
+    if type(count) is not int or count < 1:
+        raise ValueError(f"max_workers: must be a whole number above 0 (got {_shown(count)})")
+    return count
+
+
+def _renamed(tool: Tool, options: dict[str, Any]) -> Tool:
+    """Give a Tool with another name or metadata; its schema and text are its own."""
+    given = {key: value for key, value in options.items() if value is not None}
+    wrong = given.keys() - {"name", "metadata"}
+    if wrong:
+        raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
+                        "(write dataclasses.replace(tool, …), or register the function)")
+    return replace(tool, **given) if given else tool
+
+
+def _one_call(call: Any, arguments: Any) -> ToolCall:
+    if isinstance(call, str):
+        return ToolCall(_fresh_id(), call, arguments)
+    calls = parse_tool_calls([call]) if arguments is None else []
+    if len(calls) != 1:
+        raise TypeError(f"call: must be one call, or a name and its arguments (got {_shown(call)})")
+    return calls[0]
+
+
+def _failure(name: str, error: Exception, answers: dict[type, str]) -> str:
+    answer = next(text for kind, text in answers.items() if isinstance(error, kind))
+    text = _error_text(error)
+    return _printable(answer.format(name=name, text=text, error=text.removeprefix(type(error).__name__ + ": ")))
+
+
+def _content_of(value: Any) -> str:
+    """Spell a result for the model: text as it is, everything else as JSON."""
+    if type(value) is str:
+        return value if value.isascii() else _printable(value)
+    try:
+        return _printable(_JSON_TEXT.encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return _printable(_write_json(to_json(value)))      # NaN, odd keys, a value within itself
+
+
+# --- running foreign code: here, on threads, on an executor
+def _perform(work: _Work, executor: Any) -> Any:
+    """Run foreign code from sync code."""
+    tool, func, args, kwargs = work
+    if tool is None or (executor is None and tool.metadata.timeout is None):
+        value = func(*args, **kwargs)
+        return value if type(value) in _AT_HAND else _settled(value)
+    if executor is not None and tool.metadata.parallel:
+        return _from_executor(tool, executor.submit(_shipped, func, args, kwargs))
+    if tool.metadata.timeout is None:
+        return _apply(func, args, kwargs)
+    if tool._is_async:
+        return _wait_for(_aperform(work, None, contextvars.copy_context())).get()
+    return _in_time(tool, functools.partial(_apply, func, args, kwargs))
+
+
+def _from_executor(tool: Tool, future: Any) -> Any:
+    import concurrent.futures
+    try:
+        return future.result(tool.metadata.timeout).get()
+    except concurrent.futures.TimeoutError:
+        future.cancel()
+        raise _timed_out(tool) from None
+    except concurrent.futures.CancelledError as error:
+        raise ToolRegError(f"the executor cancelled the call ({_error_text(error)})") from None
+
+
+def _in_time(tool: Tool, run: Callable[[], Any]) -> Any:
+    """Run on a thread that is given up when the time is over: it cannot be killed and goes on by itself."""
+    import queue
+    done: Any = queue.SimpleQueue()
+    context = contextvars.copy_context()
+    if not _on_daemon(lambda: done.put(context.run(_caught, run))):
+        warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
+        return run()
+    try:
+        outcome = done.get(timeout=tool.metadata.timeout)
+    except queue.Empty:
+        raise _timed_out(tool) from None
+    return outcome.get()
+
+
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
+def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
+    try:
+        return _Outcome(func(*args))
+    except BaseException as error:          # on purpose: it is raised again on the thread that waits
+        return _Outcome(None, error)
+
+
+def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+    """Be what an executor runs, perhaps in another process: an exception that cannot travel is told in words."""
+    import pickle
+    outcome = _caught(_apply, func, args, kwargs)
+    try:
+        pickle.loads(pickle.dumps(outcome.error))
+    except Exception:
+        outcome = _Outcome(None, ToolRegError(_error_text(typing.cast(BaseException, outcome.error))))
+    return outcome
+
+
+def _on_daemon(target: Callable[[], Any]) -> bool:
+    """Start a daemon thread, which a hung tool cannot turn into a program that does not end; False if there are none."""
+    import threading
+    try:
+        threading.Thread(target=target, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResult]) -> Any:
+    """Run jobs on threads, or here where there are none; give the queue on which (job, outcome) arrive."""
+    import queue
+    done: Any = queue.SimpleQueue()
+
+    def work() -> None:
+        while jobs:
+            try:
+                job = jobs.popleft()
+            except IndexError:
+                return                      # another worker was faster
+            outcome = _caught(run, job)
+            if outcome.error is not None:
+                jobs.clear()
+            done.put((job, outcome))
+
+    starts = [_on_daemon(functools.partial(contextvars.copy_context().run, work))
+              for _ in range(min(workers, len(jobs)))]
+    if not any(starts):
+        work()
+    return done
+
+
+async def _aperform(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
+    """Run foreign code from async code."""
+    import asyncio
+    tool = work[0]
+    if tool is None or tool.metadata.timeout is None:
+        return await _acall(work, executor, context)
+    try:
+        return await asyncio.wait_for(_acall(work, executor, context), tool.metadata.timeout)
+    except asyncio.TimeoutError:
+        return _Outcome(None, _timed_out(tool))
+
+
+async def _acall(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
+    import asyncio
+    tool, func, args, kwargs = work
+    try:
+        if tool is not None and tool.metadata.parallel and executor is not None:
+            outcome: _Outcome = await asyncio.wrap_future(executor.submit(_shipped, func, args, kwargs))
+            return outcome
+        if tool is None or tool._is_async or not tool.metadata.parallel:
+            value = context.run(func, *args, **kwargs)
+        else:
+            value = (await _on_thread(functools.partial(context.run, _called, func, args, kwargs))).get()
+        return _Outcome(value if type(value) in _AT_HAND else await _InContext(context, _aresult(value)))
+    except Exception as error:
+        return _Outcome(None, error)
+
+
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    value = func(*args, **kwargs)
+    return list(value) if inspect.isgenerator(value) else value
+
+
+async def _on_thread(run: Callable[[], Any]) -> _Outcome:
+    """Run on a daemon thread while the event loop goes on; on the loop itself where there are no threads."""
+    import asyncio
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_Outcome] = loop.create_future()
+
+    def work() -> None:
+        outcome = _caught(run)
+        try:
+            loop.call_soon_threadsafe(lambda: future.done() or future.set_result(outcome))
+        except RuntimeError:
+            pass                            # the loop was closed: nobody waits any more
+
+    return await future if _on_daemon(work) else _caught(run)
+
+
+class _InContext:
+    """Await a coroutine whose every step runs in a context of its own, as a thread's work does."""
+
+    def __init__(self, context: contextvars.Context, coroutine: Any) -> None:
+        self.context, self.coroutine = context, coroutine
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        step, given = self.coroutine.send, None
+        while True:
+            try:
+                awaited = self.context.run(step, given)
+            except StopIteration as done:
+                return done.value
+            try:
+                step, given = self.coroutine.send, (yield awaited)
+            except BaseException as error:  # a cancellation too has to reach the coroutine
+                step, given = self.coroutine.throw, error
+
+
+# --- for importers
+def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
+    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
+    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
+                      **options: Any) -> list[Tool]:
+        tools = build_tools(*args, **options)
+        if namespace is not None:
+            tools = _ToolList([_renamed(tool, {"name": _legal_name(f"{namespace}-{tool.name}")}) for tool in tools],
+                             tools.refused)
+        self.register_all(tools, replace=replace)
+        return typing.cast("list[Tool]", tools)
+    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
+    return register_from
+
+
+# ---------------------------------------------------------------------------
+# 11. The loop: the message flow
+#    uses 1 7 8 9 10
+# ---------------------------------------------------------------------------
+_NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
+_OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
+
+Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
+
+
+def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
+               tool_choice: str = "auto", api_format: str = "openai-chat") -> Iterator[dict[str, Any]]:
+    """Let a model and its tools talk until it answers without a call; yield every new message.
+
+    `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
+    tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
+    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
+    tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
+    """
+    _check_talk(registry, max_turns, tool_choice)
+    answers: list[Any] = []
+    talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
+
+    def new_messages() -> Iterator[dict[str, Any]]:
+        for event, given in talk:
+            if event == "message":
+                yield given
+            elif event == "ask":
+                answers.append(_settled(model(**given)))
+            else:
+                answers.append(registry._execute(given))
+    return new_messages()
+
+
+def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry,
+              **options: Any) -> list[dict[str, Any]]:
+    """Run agent_loop to its end; give a copy of the messages with everything appended."""
+    api_format = options.get("api_format", "openai-chat")
+    return [*_history(messages, api_format), *agent_loop(model, messages, registry, **options)]
+
+
+async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Do what run_agent does on the running event loop; the model may be async."""
+    _check_talk(registry, max_turns, tool_choice)
+    history, answers = _history(messages, api_format), list[Any]()
+    for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
+        if event == "ask":
+            answers.append(await _aresult(model(**given)))
+        elif event == "calls":
+            answers.append(await registry._aexecute(given))
+    return history
+
+
+def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+    return [_user_message(messages, api_format)] if isinstance(messages, str) else list(messages)
+
+
+def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str, api_format: str,
+          answers: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Keep the history of a talk, and say what is to be done next.
+
+    Yields ("ask", the model's keywords), ("calls", tool calls) and ("message", a new message). Whoever drives this
+    does it, and appends the model's answer, or the results, to `answers` before it goes on.
+    """
+    for _ in range(max_turns):
+        # the model speaks
+        yield "ask", _question(history, registry, choice, api_format)
+        reply, calls = _read_turn(answers.pop(), api_format)
+        history += reply
+        yield from (("message", message) for message in reply)
+        if not calls:
+            return
+        # its calls are answered, each exactly once
+        yield "calls", [call for call in calls if _chosen(call, choice)]
+        results = iter(answers.pop())
+        tool_messages = build_tool_result_messages(
+            [next(results) if _chosen(call, choice) else _not_chosen(call, choice) for call in calls],
+            api_format=api_format)
+        history += tool_messages
+        yield from (("message", message) for message in tool_messages)
+        choice = choice if choice == "none" else "auto"
+    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or read .messages)", history)
+
+
+def _check_talk(registry: ToolRegistry, max_turns: Any, choice: Any) -> None:
+    if type(max_turns) is not int or max_turns < 1:
+        raise ValueError(f"max_turns: must be a whole number above 0 (got {_shown(max_turns)})")
+    if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
+        raise registry._absence(choice)
+
+
+def _question(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
+    tools = registry.get_schemas(api_format=api_format)
+    asked: dict[str, Any] = {"messages": list(history)}
+    if tools:
+        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+    return asked
+
+
+def _chosen(call: ToolCall, choice: str) -> bool:
+    return choice in ("auto", "required", "any", call.name)
+
+
+def _not_chosen(call: ToolCall, choice: str) -> ToolResult:
+    text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
+    return ToolResult(call.id, call.name, text, is_error=True, error=ToolNotFoundError(text))
+
+
+def scripted_model(*answers: Any) -> Model:
+    """Make a model that gives these answers one after the other: for tests, lessons and demos.
+
+    An answer is a text, a ToolCall or a list of them, an assistant message, or a function of the messages
+    that gives one of these.
+    """
+    left = iter(answers)
+
+    def model(*, messages: list[dict[str, Any]], **_: Any) -> Any:
+        try:
+            answer = next(left)
+        except StopIteration:
+            raise ToolRegError(f"the scripted model has no more answers (it had {len(answers)})") from None
+        answer = answer(messages) if callable(answer) else answer
+        if isinstance(answer, str):
+            return {"role": "assistant", "content": answer}
+        calls = [answer] if isinstance(answer, ToolCall) else answer
+        return build_assistant_messages(calls)[0] if isinstance(calls, list) else answer
+    return model
+
+
+# MIT License
+#
+# Copyright (c) 2026 the toolreg authors
+#
+# Permission is hereby granted, free of charge, to any person obtaining a copy
+# of this software and associated documentation files (the "Software"), to deal
+# in the Software without restriction, including without limitation the rights
+# to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+# copies of the Software, and to permit persons to whom the Software is
+# furnished to do so, subject to the following conditions:
+#
+# The above copyright notice and this permission notice shall be included in all
+# copies or substantial portions of the Software.
+#
+# THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+# IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+# FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+# AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+# LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+# OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+# SOFTWARE.
+
+# ===== end of the core: everything below may be deleted =====
+
+
+# ---------------------------------------------------------------------------
+# 13. Tools from classes
+#    uses 1 9 10
+# ---------------------------------------------------------------------------
+def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
+                exclude: Iterable[str] | None = None) -> _ToolList:
+    """Make a Tool of each public method of an instance, or of each static and class method of a class.
+
+    `include`, `exclude`: names of methods. Properties are never evaluated.
+    """
+    owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
+    names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
+    methods = [name for name in names
+               if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
+    if not methods:
+        raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
+    wanted = _methods_in("include", include, methods) if include is not None else methods
+    unwanted = _methods_in("exclude", exclude or (), methods)
+    return _usable(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
+                                    for name in methods if name in wanted and name not in unwanted])
+
+
+def _is_method(static: Any) -> bool:
+    """Tell a method from other attributes by what stands in the class, so that nothing is evaluated."""
+    return (isinstance(static, (staticmethod, classmethod, functools.partialmethod, functools.singledispatchmethod))
+            or (callable(static) and hasattr(type(static), "__get__")))
+
+
+def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[str]:
+    wanted = [names] if isinstance(names, str) else list(names)
+    unknown = [name for name in wanted if name not in methods]
+    if unknown:
+        raise ToolDefinitionError(f"{option}: there is no public method {_listed(unknown)} "
+                                  f"(there are: {_listed(methods)})")
+    return wanted
+
+
+def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
+    static = inspect.getattr_static(cls_or_instance, method, None)
+    if isinstance(cls_or_instance, type) and not isinstance(static, (staticmethod, classmethod)):
+        raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
+    return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
+
+
+ToolRegistry.register_from_class = _registers(class_tools)
+__all__ += ["class_tools"]
+
+
+# ---------------------------------------------------------------------------
+# 14. Tools from LangChain
+#    uses 1 7 8 9 10
+# ---------------------------------------------------------------------------
+def langchain_tools(*tools: Any) -> _ToolList:
+    """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
+
+    What LangChain injects is hidden from the model. Nothing of LangChain is imported.
+    """
+    return _usable("LangChain", [(str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool))
+                                 for tool in tools])
+
+
+def _langchain_tool(tool: Any, name: str) -> Tool:
+    if not hasattr(type(tool), "tool_call_schema"):
+        raise ToolDefinitionError("is no LangChain tool (write *tools for a list of them)")
+    try:
+        parameters, hides = _langchain_parameters(tool)
+    except Exception as error:
+        raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
+    # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
+    as_message = bool(hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+                      or tool.handle_validation_error)
+    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
+    is_async = getattr(tool, "coroutine", None) is not None or not runner.startswith("langchain_core.")
+    func = functools.partial(_ainvoke_langchain if is_async else _invoke_langchain, tool, as_message)
+    return Tool(name, tool.description or "", parameters, func,
+                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
+
+
+def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
+    """Give (the schema that the model is shown, whether something is hidden from it)."""
+    shown = tool.tool_call_schema
+    if isinstance(shown, dict):
+        return shown, False
+    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()
+    schema = {"type": "object", "properties": {}, "additionalProperties": False,       # so that nothing hidden is sent
+              **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
+    if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
+        return {**schema, "properties": tool.args, "required": list(tool.args)}, False
+    everything = tool.get_input_schema()
+    taken = everything.model_fields if hasattr(everything, "model_fields") else everything.__fields__       # pydantic 1
+    return schema, not taken.keys() <= schema["properties"].keys()
+
+
+def _invoke_langchain(tool: Any, as_message: bool, /, **arguments: Any) -> Any:
+    try:
+        return _langchain_answer(tool.invoke(_langchain_input(tool, as_message, arguments)))
+    except Exception as error:
+        _check_tool_exception(error)
+        raise
+
+
+async def _ainvoke_langchain(tool: Any, as_message: bool, /, **arguments: Any) -> Any:
+    try:
+        return _langchain_answer(await tool.ainvoke(_langchain_input(tool, as_message, arguments)))
+    except Exception as error:
+        _check_tool_exception(error)
+        raise
+
+
+def _langchain_input(tool: Any, as_message: bool, arguments: dict[str, Any]) -> dict[str, Any]:
+    if not as_message:
+        return arguments
+    return {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+
+
+def _check_tool_exception(error: Exception) -> None:
+    """Let the text of a ToolException go to the model as it is."""
+    if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
+        raise ToolError(str(error)) from error
+
+
+def _langchain_answer(value: Any) -> Any:
+    """Read a ToolMessage; any other value is the tool's own."""
+    if not hasattr(value, "tool_call_id"):
+        return value
+    blocks = [value.content] if isinstance(value.content, str) else value.content
+    text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
+    if value.status == "error":
+        raise ToolError(text)
+    return _Answer(text, value.content if value.artifact is None else value.artifact)
+
+
+ToolRegistry.register_from_langchain = _registers(langchain_tools)
+__all__ += ["langchain_tools"]
+
+
+# ---------------------------------------------------------------------------
+# 15. The network: one careful HTTP request, one reader of server-sent events
+#    uses 1
+# ---------------------------------------------------------------------------
+MAX_BODY = 16 * 2**20       # bytes of one answer, of one line, of one event
+MAX_ERROR_BODY = 2_000      # bytes of an answer that an HttpError holds
+_LONGEST_WAIT = 1e6         # seconds; a socket takes no infinity
+_PORTS = {"http": 80, "https": 443}
+_NOT_IN_URL = re.compile(r"[^!-\[\]-~]")
+_NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
+_HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
+_HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
+_REDIRECTS = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
+
+
+class HttpError(ToolRegError):
+    """Say that a request failed, or what an answer that is an error says; `status` is None where no answer came.
+
+    `headers` (names in lower case) and `body` (bytes, cut) are the answer's. The message names the origin only:
+    paths, queries and headers may hold secrets.
+    """
+
+    def __init__(self, message: str, status: int | None = None, headers: Mapping[str, str] | None = None,
+                 body: bytes = b"") -> None:
+        super().__init__(message)
+        self.status, self.headers, self.body = status, dict(headers or {}), body
+
+
+class _Target(NamedTuple):
+    """Hold a URL that was checked; the first three are its origin."""
+
+    scheme: str
+    host: str
+    port: int
+    netloc: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.netloc}"
+
+
+def _target_of(url: str) -> _Target:
+    from urllib.parse import urlsplit
+    if _NOT_IN_URL.search(url):
+        raise HttpError("url: spaces, backslashes, control characters and what is not ASCII must be percent-encoded")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise HttpError(f"url: {error}") from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise HttpError("url: does not begin with http:// or https:// and a host")
+    if "@" in parts.netloc:
+        raise HttpError("url: user and password do not belong in it, use a header")
+    path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
+    return _Target(parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port, parts.netloc, path)
+
+
+def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
+    """Check headers, spell their names in lower case, and add them to others."""
+    headers = dict(others)
+    for name, value in given.items():
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+            raise HttpError(f"headers: {_shown(name)} is not a header that can be set")
+        if not isinstance(value, str) or _NOT_IN_HEADER.search(value):
+            raise HttpError(f"headers: {name} must be text without control characters")
+        headers[name.lower()] = value
+    return headers
+
+
+@functools.lru_cache(maxsize=1)             # reading the trusted certificates takes 20 ms
+def _tls_context() -> Any:
+    import ssl
+    return ssl.create_default_context()
+
+
+def _connect(target: _Target, deadline: float) -> Any:
+    """Give a connected socket. Only the look-up of the addresses cannot be cut short; on purpose no proxy is used."""
+    import socket
+    failure = OSError("the host has no address")
+    for *_, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
+        try:
+            connected = socket.create_connection((str(address[0]), target.port), _seconds_left(deadline))
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            break
+        except OSError as error:
+            failure = error
+    else:
+        raise failure
+    if target.scheme == "http":
+        return connected
+    return _tls_context().wrap_socket(connected, server_hostname=target.host)       # closes it where it fails
+
+
+def _seconds_left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return min(left, _LONGEST_WAIT)
+
+
+class _Wire(io.RawIOBase):
+    """Be the socket that http.client sees: one deadline for all bytes together, however slowly they drip."""
+
+    def __init__(self, socket: Any, deadline: float) -> None:
+        self.socket, self.deadline = socket, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readinto(self, buffer: Any) -> int:
+        self.socket.settimeout(_seconds_left(self.deadline))
+        return int(self.socket.recv_into(buffer))
+
+    def sendall(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            self.socket.settimeout(_seconds_left(self.deadline))
+            rest = rest[self.socket.send(rest):]
+
+    def hang_up(self) -> None:
+        """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
+        try:
+            self.socket.shutdown(2)         # both ways
+        except OSError:
+            pass                            # the far side was faster
+
+    def close(self) -> None:
+        self.socket.close()
+        super().close()
+
+
+class _Response:
+    """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
+
+    `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
+    """
+
+    def __init__(self, answer: Any, wire: _Wire, target: _Target) -> None:
+        self.status: int = answer.status
+        self.headers = {name.lower(): value for name, value in answer.headers.items()}
+        self.wire, self.target, self._answer = wire, target, answer
+
+    def close(self) -> None:
+        self.wire.hang_up()
+        self._answer.close()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body as it comes; one that was cut short ends with an HttpError."""
+        import http.client
+        left = math.inf if self._answer.length is None else self._answer.length
+        try:
+            while piece := self._answer.read1(min(left, 65_536)):
+                left -= len(piece)
+                yield piece
+            if 0 < left < math.inf:
+                raise http.client.IncompleteRead(b"", int(left))
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise _network_error(error, self.target) from error
+        finally:
+            self.close()
+
+    def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
+        """Read the whole body, or with `cut` its first bytes, as many as can be had."""
+        body = bytearray()
+        try:
+            for piece in self.pieces():
+                body += piece
+                if len(body) > limit:
+                    raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
+        except ToolRegError:
+            if not cut:
+                raise
+        return bytes(body[:limit])
+
+    def lines(self, limit: int = MAX_BODY) -> Iterator[str]:
+        """Yield the body's lines as they come; a line ends with LF, CR or both, and has at most `limit` bytes."""
+        line, after_cr = bytearray(), False
+        for piece in self.pieces():
+            first, *others = _LINE_END.split(piece[1:] if after_cr and piece[:1] == b"\n" else piece)
+            after_cr = piece.endswith(b"\r")
+            line += first
+            for other in others:
+                yield line.decode("utf-8", "replace")
+                line = bytearray(other)
+            if len(line) > limit:
+                raise HttpError(f"{self.target}: a line is longer than {limit} bytes")
+        if line:
+            yield line.decode("utf-8", "replace")
+
+    def error(self) -> HttpError:
+        """Make the HttpError that says what this answer says."""
+        body = self.read(MAX_ERROR_BODY, cut=True)
+        words = f"{self.target} answered {self.status} {self._answer.reason}: {body.decode('utf-8', 'replace')}"
+        return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
+
+
+def _network_error(error: Exception, target: _Target) -> ToolRegError:
+    if isinstance(error, TimeoutError):
+        return ToolTimeoutError(f"{target}: no complete answer within the timeout")
+    return HttpError(f"{target}: {_error_text(error)[:200]}")
+
+
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes | None,
+              deadline: float) -> _Response:
+    """Send one request over a connection of its own, and read the answer as far as its headers."""
+    import http.client
+    sent = {**headers, "host": target.netloc, "connection": "close", "accept-encoding": "identity"}
+    if body is not None or method in ("POST", "PUT", "PATCH"):
+        sent["content-length"] = str(len(body or b""))
+    head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
+    answer = None
+    try:
+        wire = _Wire(_connect(target, deadline), deadline)
+        answer = http.client.HTTPResponse(wire, method=method)      # type: ignore[arg-type]
+        wire.sendall(head.encode() + (body or b""))
+        answer.begin()
+        return _Response(answer, wire, target)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        if answer is not None:
+            answer.close()
+        raise _network_error(error, target) from error
+
+
+def _redirect_of(method: str, response: _Response) -> _Target | None:
+    """Say where an answer sends this request, if it may go there."""
+    from urllib.parse import urljoin
+    here, location = response.target, response.headers.get("location")
+    if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
+        return None
+    response.close()
+    there = _target_of(urljoin(f"{here}{here.path}", location))
+    if here.scheme == "https" and there.scheme == "http":
+        raise HttpError(f"{here}: redirects from https to http")
+    return there if method in _REDIRECTS or there[:3] == here[:3] else None
+
+
+def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
+             timeout: float | None = 30, redirects: int = 5) -> _Response:
+    """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
+
+    HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
+    methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
+    """
+    deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+    target, sent = _target_of(url), _headers_of(headers or {})
+    if not _HEADER_NAME.fullmatch(method):
+        raise HttpError(f"method: {_shown(method)} is not a method")
+    for _ in range(redirects + 1):
+        response = _exchange(method, target, sent, body, deadline)
+        following = _redirect_of(method, response)
+        if following is None:
+            return response
+        if following[:3] != target[:3]:
+            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, None
+        target = following
+    raise HttpError(f"{target}: redirected more than {redirects} times")
+
+
+def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, int | None]]:
+    """Yield (event, data, id, retry in ms) for each server-sent event, read as the WHATWG's HTML standard says.
+
+    A block that holds only an id or a retry has the data None; one that no empty line ended was cut, and is dropped.
+    """
+    block: dict[str, list[str]] = {}
+    last_id, retry, size = "", None, 0
+    for number, line in enumerate(lines):
+        name, _, value = (line if number else line.removeprefix("\ufeff")).partition(":")
+        size += len(line) + 1
+        if size > MAX_BODY:
+            raise HttpError(f"server-sent events: one is longer than {MAX_BODY} characters")
+        if line:
+            if name:                        # a line that begins with a colon is a comment
+                block.setdefault(name, []).append(value.removeprefix(" "))
+            continue
+        if not block.keys().isdisjoint(("data", "id", "retry")):
+            last_id = next((value for value in reversed(block.get("id", [])) if "\0" not in value), last_id)
+            retry = next((int(value) for value in reversed(block.get("retry", []))
+                          if re.fullmatch("[0-9]{1,9}", value)), retry)
+            data = "\n".join(block["data"]) if "data" in block else None
+            yield block.get("event", [""])[-1] or "message", data, last_id, retry
+        block, size = {}, 0
+
+
+__all__ += ["HttpError"]
+
+
+# ---------------------------------------------------------------------------
+# 16. Tools from OpenAPI
+#    uses 1 2 7 9 10 15
+# ---------------------------------------------------------------------------
+_ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
+_NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form"}     # where -> the style it has
+_MEDIA = {"json": re.compile(r"application/json|.+\+json|application/\*|\*/\*"),         # in the order of preference
+          "form": re.compile(r"application/x-www-form-urlencoded"),
+          "text": re.compile(r"|text/.+|(application/|.+\+)(xml|yaml|x-yaml|javascript|x-ndjson|jsonl)")}
+_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
+                    "default deprecated externalDocs xml".split())
+_IN_BRACES = re.compile(r"\{([^{}]+)\}")
+
+
+def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
+                  auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
+                  resources: Mapping[str, Any] | None = None, timeout: float | None = 30) -> _ToolList:
+    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description.
+
+    `spec`: a dict, its text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
+    request · `auth`: security scheme -> key, token or (user, password) · `include`: operationIds, tags or paths ·
+    `resources`: URI -> document, for references to other documents: those are never fetched.
+    """
+    document, uri = _openapi_document(spec, timeout)
+    api = _refusing(_Api, document, uri, resources or {})
+    access = _refusing(_Access, api, base_url, headers or {}, auth or {}, timeout)
+    operations = _refusing(_included, _refusing(_operations, api), include)
+    return _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, access, *operation))
+                               for wished, operation in operations.items()])
+
+
+def _refusing(read: Callable[..., Any], *args: Any) -> Any:
+    """Call a reader of a foreign document: what it stumbles over is the document's fault."""
+    try:
+        return read(*args)
+    except ToolRegError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+
+
+# --- the document
+def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
+    """Give (document, the URL that it came from)."""
+    text, uri = ("", "") if isinstance(spec, Mapping) else _openapi_text(spec, timeout)
+    try:
+        document = spec if isinstance(spec, Mapping) else _read_json(text)
+    except ValueError as error:
+        document = _read_yaml(text, error)
+    said = document if isinstance(document, Mapping) else {}
+    version = _shown(said.get("openapi"))
+    if not re.match(r'"3\.[012][."]', version):
+        got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else version
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
+    return document, uri
+
+
+def _openapi_text(spec: Any, timeout: float | None) -> tuple[str, str]:
+    if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
+        return spec, ""
+    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+        response = _request("GET", spec, timeout=timeout)
+        if response.status != 200:
+            raise response.error()
+        return response.read().decode("utf-8", "replace"), f"{response.target}{response.target.path}"
+    try:
+        with open(spec, encoding="utf-8-sig") as file:
+            return file.read(), ""
+    except (OSError, ValueError, TypeError) as error:
+        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+
+
+def _read_yaml(text: str, fault: ValueError) -> Any:
+    try:
+        import yaml  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        return json.loads(json.dumps(yaml.safe_load(text), default=str))        # dates, and numbers as keys, are text
+    except ImportError:
+        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} (for YAML install PyYAML)") from None
+    except Exception as error:
+        raise ToolDefinitionError(f"the OpenAPI document is neither JSON nor YAML: {_error_text(error)}") from None
+
+
+class _Api:
+    """Read a description: what its references lead to, and its schemas in JSON Schema 2020-12."""
+
+    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any]) -> None:
+        from urllib.parse import urljoin
+        documents = {uri: document, **{urljoin(uri, key): resources[key] for key in resources}}
+        self.documents = {key: _absolute(documents[key], key) for key in documents} if resources else documents
+        self.document, self.uri = self.documents[uri], uri
+        self.documents[""] = self.document
+        self._names: dict[str, str] = {}                                # reference -> its name in $defs
+        self._schemas: dict[str, tuple[Any, list[str]]] = {}            # reference -> (schema, references in it)
+
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
+
+    def target(self, reference: str) -> Any:
+        uri, _, pointer = reference.partition("#")
+        if uri not in self.documents:
+            raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
+        try:
+            return _pointer(self.documents[uri], f"#{pointer}")
+        except LookupError:
+            raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
+
+    def schema(self, schema: Any, references: list[str]) -> Any:
+        """Say a schema in JSON Schema 2020-12; the references in it are added to `references`, and lead to $defs."""
+        def change(node: Any) -> Any:
+            if not isinstance(node, dict):
+                return node
+            if isinstance(node.get("$ref"), str):
+                references.append(node["$ref"])
+                node["$ref"] = f"#/$defs/{self._name_of(references[-1])}"
+            for rewrite in _REWRITES:
+                node = rewrite(node)
+            return node
+        return _map_schema(schema, change)
+
+    def definitions(self, references: list[str]) -> dict[str, Any]:
+        """Give the $defs of references, and of those that stand in what they lead to."""
+        found: dict[str, Any] = {}
+        for reference in references:        # it grows meanwhile
+            name = self._name_of(reference)
+            if name not in found:
+                if reference not in self._schemas:
+                    inner: list[str] = []
+                    self._schemas[reference] = self.schema(self.target(reference), inner), inner
+                found[name] = self._schemas[reference][0]
+                references += self._schemas[reference][1]
+        return found
+
+    def _name_of(self, reference: str) -> str:
+        if reference not in self._names:
+            name = _legal_name(reference.rpartition("/")[2])
+            taken = name in self._names.values()
+            self._names[reference] = _legal_name(reference, distinct=True) if taken else name
+        return self._names[reference]
+
+
+def _absolute(node: Any, uri: str) -> Any:
+    """Copy a document whose references are spelled in full."""
+    from urllib.parse import urljoin
+    if isinstance(node, Mapping):
+        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
+                for key, each in node.items()}
+    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
+
+
+class _Access:
+    """Hold what the program gives to every request: where to, as whom, and how long."""
+
+    def __init__(self, api: _Api, base_url: str | None, headers: Mapping[str, str], auth: Mapping[str, Any],
+                 timeout: float | None) -> None:
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        given = api.document.get("components", {}).get("securitySchemes", {})
+        schemes = {name: api.follow(node) for name, node in given.items()}
+        self.credentials = {name: _credential(name, schemes.get(name, {}), auth[name]) for name in auth}
+        self.base_url = None if base_url is None else _checked_base(base_url)
+        self.uri, self.headers, self.timeout = api.uri, _headers_of(headers, {}), timeout
+        # these parameters are never offered to the model
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
+
+    def base_of(self, servers: Iterable[Mapping[str, Any]]) -> str:
+        """Choose the first server that is named with its whole URL, or in relation to the document's."""
+        from urllib.parse import urljoin
+        if self.base_url is not None:
+            return self.base_url
+        for server in servers or [{"url": "/"}]:
+            defaults = {name: str(each["default"]) for name, each in server.get("variables", {}).items()}
+            url = urljoin(self.uri, _IN_BRACES.sub(lambda found: defaults[found[1]], server["url"]))    # noqa: B023
+            if url.startswith(("http://", "https://")):
+                return _checked_base(url)
+        raise ToolDefinitionError("no server is named with its whole URL (write base_url=)")
+
+    def credentials_for(self, security: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+        """Choose the first way in that `auth` has all the keys for."""
+        ways = [way for way in security if way and way.keys() <= self.credentials.keys()]
+        return [self.credentials[name] for name in ways[0]] if ways else []
+
+
+def _checked_base(url: str) -> str:
+    if "?" in _target_of(url).path or "#" in url:
+        raise ToolDefinitionError("base_url: takes no query and no fragment")
+    return url.rstrip("/")
+
+
+def _credential(name: str, scheme: Mapping[str, Any], secret: Any) -> tuple[str, str, str]:
+    """Give (header or query, its name, its value)."""
+    from base64 import b64encode
+    kind = str(scheme.get("type")), str(scheme.get("in", scheme.get("scheme"))).lower()
+    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+    if not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: the secret for {_shown(name)} must be text (got {type(secret).__name__})")
+    if kind in (("apiKey", "header"), ("apiKey", "query")):
+        return kind[1], scheme["name"], secret
+    if kind == ("http", "basic"):
+        return "header", "authorization", "Basic " + b64encode(secret.encode()).decode()
+    if kind == ("http", "bearer") or kind[0] in ("oauth2", "openIdConnect"):
+        return "header", "authorization", f"Bearer {secret}"
+    raise ToolDefinitionError(f"auth: the security scheme {_shown(name)} is not "
+                              + (f"supported ({kind[0]} {kind[1]})" if scheme else "in the document"))
+
+
+# --- schemas: what OpenAPI says otherwise than JSON Schema 2020-12
+def _say_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if schema.pop("nullable", False) is not True or schema.keys() <= {"title", "description", "default"}:
+        return schema
+    if "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    nullable = {"type": types if "null" in types else [*types, "null"]}
+    if None not in schema.get("enum", [None]):
+        nullable["enum"] = [*schema["enum"], None]
+    return {**schema, **nullable}
+
+
+def _say_exclusive(schema: dict[str, Any]) -> dict[str, Any]:
+    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(schema.get(keyword), bool) and schema.pop(keyword) and bound in schema:
+            schema[keyword] = schema.pop(bound)
+    return schema
+
+
+def _say_discriminator(schema: dict[str, Any]) -> dict[str, Any]:
+    """Let any kind that fits do, since only the server tells them apart, and tell the model how it does."""
+    discriminator = schema.pop("discriminator", None)
+    if not isinstance(discriminator, dict) or "anyOf" in schema or "oneOf" not in schema:
+        return schema
+    schema["anyOf"] = schema.pop("oneOf")
+    kinds = ", ".join(discriminator.get("mapping", {}))
+    told = f"{schema.get('description', '')} {discriminator.get('propertyName')} says which it is"
+    schema["description"] = told.strip() + (f" ({kinds})." if kinds else ".")
+    return schema
+
+
+def _leave_out_what_is_not_sent(schema: dict[str, Any]) -> dict[str, Any]:
+    schema = {keyword: each for keyword, each in schema.items() if keyword not in ("xml", "externalDocs", "example")}
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        schema["properties"] = {name: each for name, each in properties.items() if not _is_read_only(each)}
+        if isinstance(schema.get("required"), list):
+            schema["required"] = [name for name in schema["required"] if not _is_read_only(properties.get(name))]
+    return schema
+
+
+def _is_read_only(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("readOnly") is True
+
+
+_REWRITES = (_leave_out_what_is_not_sent, _say_exclusive, _say_discriminator, _say_null)
+
+
+# --- operations
+def _operations(api: _Api) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Give the operations by the names they wish for: (method, path, the operation with what its path adds)."""
+    found = {}
+    for path, given in api.document.get("paths", {}).items():
+        if not path.startswith("/"):
+            continue                        # an extension
+        item = api.follow(given)
+        nodes = {method.upper(): item[method] for method in _METHODS if method in item}
+        for method, node in {**nodes, **item.get("additionalOperations", {})}.items():
+            wished = str(node.get("operationId", ""))
+            wished = wished if wished and wished not in found else f"{method.lower()} {path}"
+            found[wished] = method, path, {
+                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
+                "servers": node.get("servers") or item.get("servers") or api.document.get("servers", ()),
+                "security": node.get("security", api.document.get("security", ()))}
+    if not found:
+        raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
+    return found
+
+
+def _included(operations: dict[str, Any], include: Iterable[str] | None) -> dict[str, Any]:
+    if include is None:
+        return operations
+    wanted = {include} if isinstance(include, str) else set(include)
+    words = {wished: {wished, path, *node.get("tags", ())} for wished, (_, path, node) in operations.items()}
+    unknown = wanted.difference(*words.values())
+    if unknown:
+        raise ToolDefinitionError(f"include: no operation, tag or path is called {_listed(sorted(unknown))}")
+    return {wished: operation for wished, operation in operations.items() if words[wished] & wanted}
+
+
+class _Place(NamedTuple):
+    """Say where an argument goes: `where` is path, query, header, body, or property (a part of the body)."""
+
+    where: str
+    name: str
+    explode: bool = False
+
+
+_Input = tuple[_Place, Any, bool]           # (where it goes, its schema as in the document, whether it is required)
+
+
+def _operation_tool(api: _Api, access: _Access, method: str, path: str, node: dict[str, Any], name: str) -> Tool:
+    """Make the tool of one operation, or refuse it by name."""
+    content_type, needs_body, body = _body_of(api, node)
+    inputs = [*_parameters_of(api, path, node["parameters"], access.hidden), *body]
+    places = dict(zip(_argument_names([place for place, _, _ in inputs]), [place for place, _, _ in inputs]))
+    references: list[str] = []
+    parameters = {
+        "type": "object", "additionalProperties": False,
+        "properties": {argument: api.schema(schema, references) for argument, (_, schema, _) in zip(places, inputs)},
+        "required": [argument for argument, (_, _, required) in zip(places, inputs) if required]}
+    definitions = api.definitions(references)
+    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+    return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
+                {**parameters, "$defs": definitions} if definitions else parameters,
+                _OperationCall(access, method, path, node, places, content_type, needs_body),
+                ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
+
+
+def _argument_names(places: list[_Place]) -> list[str]:
+    """Name arguments like what they fill, but for what APIs of models refuse as a name, and for names that clash."""
+    names: list[str] = []
+    for place in places:
+        name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
+        if name in names:
+            name += "_body" if place.where == "property" else f"_{place.where}"
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
+
+
+def _parameters_of(api: _Api, path: str, given: list[Any], hidden: set[tuple[str, str]]) -> list[_Input]:
+    nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(_IN_BRACES.findall(path))
+    if differing:
+        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+    return [_parameter_of(node) for (where, name), node in nodes.items() if (where, name.lower()) not in hidden]
+
+
+def _parameter_of(node: Mapping[str, Any]) -> _Input:
+    where, name = node["in"], node["name"]
+    if "content" in node or where not in _STYLES or (where == "header" and name.lower() in _OWN_HEADERS):
+        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: is not supported")
+    schema = node.get("schema", {})
+    if node.get("description") and isinstance(schema, Mapping):
+        schema = {**schema, "description": node["description"]}
+    return _styled(where, name, node), schema, where == "path" or node.get("required") is True
+
+
+def _styled(where: str, name: str, node: Mapping[str, Any]) -> _Place:
+    style = node.get("style", _STYLES[where])
+    if style != _STYLES[where]:
+        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: the style {style} is not supported")
+    return _Place(where, name, node.get("explode", style == "form"))
+
+
+def _kind_of(media_type: str) -> str | None:
+    essence = media_type.partition(";")[0].strip().lower()
+    return next((kind for kind, known in _MEDIA.items() if known.fullmatch(essence)), None)
+
+
+def _body_of(api: _Api, node: Mapping[str, Any]) -> tuple[str | None, bool, list[_Input]]:
+    """Give (the content type of the body, whether it is required, what it takes)."""
+    body = api.follow(node.get("requestBody")) or {}
+    required, contents = body.get("required") is True, body.get("content") or {}
+    types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+    kind = next((kind for kind in _MEDIA if kind in types), None)
+    if not contents or kind is None:
+        if contents:
+            raise ToolDefinitionError(f"a body of {_listed(contents)} is not supported")
+        return None, False, []
+    media_type, content = types[kind], contents[types[kind]]
+    encoding = content.get("encoding", {}) if kind == "form" else {}
+    inputs = [] if kind == "text" else _lifted(api.follow(content.get("schema")), encoding)
+    if not inputs and kind == "form":
+        raise ToolDefinitionError("a form that is not a plain object is not supported")
+    whole = _Place("body", "body"), content.get("schema", {}), required
+    return "application/json" if "*" in media_type else media_type, required, inputs or [whole]
+
+
+def _lifted(schema: Any, encoding: Mapping[str, Any]) -> list[_Input]:
+    """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
+
+    They are required as they say, even if the body itself is not: authors forget that.
+    """
+    schema = schema if isinstance(schema, Mapping) else {}
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    is_plain = (all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
+                and schema.get("type", "object") == "object" and not schema.get("additionalProperties")
+                and properties.keys() >= set(required))
+    return [(_styled("property", name, encoding.get(name, {})), each, name in required)
+            for name, each in properties.items() if is_plain and not _is_read_only(each)]
+
+
+# --- requests
+class _OperationCall:
+    """Be a tool's function: make the request that its arguments mean, and give what the answer holds.
+
+    On purpose no dataclass or partial: a tool's repr must not show credentials.
+    """
+
+    def __init__(self, access: _Access, method: str, path: str, node: Mapping[str, Any], places: dict[str, _Place],
+                 content_type: str | None, needs_body: bool) -> None:
+        from urllib.parse import quote
+        self.method, self.places, self.timeout = method, places, access.timeout
+        self.content_type, self.needs_body = content_type, needs_body
+        self.base = access.base_of(node["servers"])
+        self.path = "".join(part if part[:1] == "{" else quote(part, safe="/:@!$&'()*+,;=~%")
+                            for part in re.split(r"(\{[^{}]+\})", path))
+        credentials = access.credentials_for(node["security"])
+        self.secrets = {name: secret for where, name, secret in credentials if where == "query"}
+        self.headers = _headers_of({name: secret for where, name, secret in credentials if where == "header"},
+                                   access.headers)
+
+    def __call__(self, /, **arguments: Any) -> Any:
+        given = [(self.places[name], value) for name, value in arguments.items()]
+        url, body = self._url(given), self._body(given)
+        headers = {place.name.lower(): _in_text(place, value, str) for place, value in given
+                   if place.where == "header" and value is not None}
+        if body is not None and self.content_type is not None:
+            headers["content-type"] = self.content_type
+        return _answer_in(_request(self.method, url, headers={**headers, **self.headers}, body=body,
+                                   timeout=self.timeout))
+
+    def _url(self, given: list[tuple[_Place, Any]]) -> str:
+        """Fill path and query so that no value can leave its segment or its field."""
+        values = {place.name: _in_text(place, value, _percent_encoded) for place, value in given if place.where == "path"}
+        path = _IN_BRACES.sub(lambda found: values[found[1]], self.path)
+        if "" in values.values() or not {".", ".."}.isdisjoint(path.split("/")):
+            raise ToolError(_NO_SEGMENT)
+        pairs = [pair for place, value in given if place.where == "query" for pair in _form_pairs(place, value)]
+        pairs = [*(pair for pair in pairs if pair[0] not in self.secrets),
+                 *((name, _percent_encoded(secret)) for name, secret in self.secrets.items())]
+        return self.base + path + ("?" + _as_form(pairs) if pairs else "")
+
+    def _body(self, given: list[tuple[_Place, Any]]) -> bytes | None:
+        whole = [value for place, value in given if place.where == "body"]
+        parts = [(place, value) for place, value in given if place.where == "property"]
+        kind = None if self.content_type is None else _kind_of(self.content_type)
+        if kind is None or not (whole or parts or self.needs_body):
+            return None
+        if kind == "form":
+            return _as_form([pair for place, value in parts for pair in _form_pairs(place, value)]).encode()
+        value = whole[0] if whole else {place.name: value for place, value in parts}
+        return (_write_json(value) if kind == "json" else _as_text(value)).encode()
+
+
+def _percent_encoded(text: str) -> str:
+    from urllib.parse import quote
+    return quote(text, safe="")
+
+
+def _as_form(pairs: list[tuple[str, str]]) -> str:
+    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+
+
+def _form_pairs(place: _Place, value: Any) -> list[tuple[str, str]]:
+    """Spell a value as (name, encoded text) pairs of a query or a form; null is left out."""
+    if isinstance(value, dict) and place.where == "property":
+        value = _write_json(value)
+    if not place.explode or not isinstance(value, (list, dict)):
+        return [] if value is None else [(place.name, _in_text(place, value, _percent_encoded))]
+    each_pair = value.items() if isinstance(value, dict) else [(place.name, each) for each in value]
+    return [(name, _percent_encoded(_as_text(each))) for name, each in each_pair]
+
+
+def _in_text(place: _Place, value: Any, encode: Callable[[str], str]) -> str:
+    """Spell a value as one text, several values with commas."""
+    if isinstance(value, dict):
+        equals = "=" if place.explode else ","
+        return ",".join(encode(name) + equals + encode(_as_text(each)) for name, each in value.items())
+    return ",".join(encode(_as_text(each)) for each in (value if isinstance(value, list) else [value]))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else _write_json(value)
+
+
+def _answer_in(response: _Response) -> Any:
+    if not 200 <= response.status < 300:
+        error = response.error()
+        raise ToolError(_ANSWERED.format(error)) from error
+    body, media_type = response.read(), response.headers.get("content-type", "")
+    if not body:
+        return _Answer(f"done: the server answered {response.status} without content", None)
+    kind, text = _kind_of(media_type), body.decode("utf-8", "replace")
+    if kind is None:
+        return _Answer(f"{len(body)} bytes of {media_type}", body)
+    try:
+        return _read_json(text) if kind == "json" else text
+    except ValueError:                      # JSON only by name
+        return text
+
+
+ToolRegistry.register_from_openapi = _registers(openapi_tools)
+__all__ += ["openapi_tools"]
+
+
+# ---------------------------------------------------------------------------
+# 17. Tools from MCP servers (stdio, streamable HTTP)
+#     uses 1 7 9 10 15
+# ---------------------------------------------------------------------------
+_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
+_GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
+_INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
+_RUNNERS = {".py": sys.executable, ".js": "node"}
+_NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
+                 ".py or .js file (got %s)")
+_Message = dict[str, Any]
+
+
+class McpError(ToolRegError):
+    """Say that an MCP server ended, broke the protocol, or refused a request (then with `code` and `data`)."""
+
+    def __init__(self, message: str, code: Any = None, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.data = code, data
+
+
+def _objects(items: Any) -> list[_Message]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _quietly(func: Callable[..., Any], *args: Any) -> None:
+    """Do what is a courtesy, or foreign code: its failure must not end the connection, which others use too."""
+    try:
+        func(*args)
+    except ToolRegError:
+        pass
+    except Exception as error:
+        warnings.warn(f"mcp: {_error_text(error)}", ToolRegWarning, stacklevel=2)
+
+
+def _take(link: _Pipe | _Http, text: str, deadline: float) -> None:
+    """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks; skip junk."""
+    try:
+        value = _read_json(text)
+    except ValueError:
+        return                              # servers do print into their own output
+    for message in _objects(value if isinstance(value, list) else [value]):
+        method, number = message.get("method"), message.get("id")
+        if method is None:
+            if type(number) is int and number in link.waiting:
+                link.waiting[number].put(message)
+        elif "id" in message:               # of a space of its own; no capability was declared
+            outcome = {"result": {}} if method == "ping" else {"error": {"code": -32601, "message": "method not found"}}
+            _quietly(link.send, {"id": number, **outcome}, min(deadline, time.monotonic() + _GRACE))
+        elif link.on_notification:
+            _quietly(link.on_notification, method, message.get("params") or {})
+
+
+class _Pipe:
+    """Be the connection with a child process (stdio): a message is a line, and each pipe has a daemon thread."""
+
+    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, on_notification: Any) -> None:
+        import queue
+        import subprocess
+        import threading
+        self.on_notification, self.fault = on_notification, ""
+        self.session: dict[str, str] = {}   # headers, which a pipe has not
+        self.waiting: dict[int, Any] = {}   # id of a request -> the queue on which its caller waits
+        self.outbox: Any = queue.SimpleQueue()
+        self.stderr, self.drained = deque[bytes](maxlen=20), threading.Event()
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        try:
+            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=inherited | env, cwd=cwd,
+                                               start_new_session=True)
+        except (OSError, ValueError) as error:
+            raise McpError(f"the server cannot be started: {error}") from None
+        for work in (self._hear, self._speak, self._drain):
+            _on_daemon(work)
+
+    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
+        """Leave a message to the thread that speaks: a server that does not read would block this one."""
+        if self.outbox.qsize() < 1_000:     # more only where it asks and asks, and does not read
+            self.outbox.put(_printable(_write_json({"jsonrpc": "2.0", **message})).encode() + b"\n")
+
+    def close(self, reason: str = "the client is closed") -> None:
+        """Close the child's input; one that does not end is terminated, then killed. In any case it is reaped."""
+        import signal
+        import subprocess
+        self.outbox.put(None)
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+            try:
+                self.child.wait(_GRACE)
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(self.child.pid, number)       # npx, uv and shells start the server as a child of theirs
+        self.drained.wait(_GRACE)
+        self.fault = self.fault or f"{reason} (exit code {self.child.returncode}){self.last_words()}"
+        for box in list(self.waiting.values()):
+            box.put(None)
+
+    def last_words(self) -> str:
+        text = b"".join(self.stderr.copy()).decode("utf-8", "replace").strip()
+        return f"; on stderr: {text[-1_000:]}" if text else ""
+
+    def _hear(self) -> None:
+        reason = "the server has ended"
+        with self.child.stdout as pipe:
+            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
+                if len(line) == MAX_BODY:
+                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
+                    break
+                _take(self, line.decode("utf-8", "replace"), math.inf)
+        self.close(reason)
+
+    def _speak(self) -> None:
+        try:
+            with self.child.stdin as pipe:
+                for line in iter(self.outbox.get, None):
+                    pipe.write(line)
+                    pipe.flush()
+        except OSError:
+            pass                            # it reads no more; the thread that hears it will know why
+
+    def _drain(self) -> None:
+        with self.child.stderr as pipe:
+            self.stderr.extend(iter(lambda: pipe.readline(1_000), b""))
+        self.drained.set()
+
+
+class _Http:
+    """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
+        import threading
+        self.on_notification, self.fault, self.url, self.over = on_notification, "", url, threading.Event()
+        self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self.session: dict[str, str] = {}   # the headers that the handshake brought
+        self.waiting: dict[int, Any] = {}
+        self.streams: set[_Response] = set()
+
+    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
+        """Send a message; where there is a box, read until the answer is in it."""
+        stream = self._request("POST", deadline, message)
+        if box is not None:
+            self._follow(stream, deadline, box)
+        stream.close()
+        if message.get("method") == "notifications/initialized":        # hear what belongs to no call, if that is offered
+            _on_daemon(lambda: _quietly(lambda: self._follow(self._request("GET", math.inf), math.inf)))
+
+    def close(self, reason: str = "the client is closed") -> None:
+        """End the session, and the calls that wait."""
+        self.fault = self.fault or reason
+        self.over.set()
+        for stream in list(self.streams):
+            stream.wire.hang_up()
+        if "mcp-session-id" in self.session:
+            _quietly(self._request, "DELETE", time.monotonic() + _GRACE)
+
+    def _request(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
+        sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
+        body = _printable(_write_json({"jsonrpc": "2.0", **message})).encode() if message else None
+        response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
+        if 200 <= response.status < 300:    # an error, too, may bring the id of a session, which does not exist
+            if "mcp-session-id" in response.headers:
+                self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+            return response
+        if method == "POST" and "mcp-session-id" in sent and response.status in (400, 404):
+            self.fault = "the server has ended the session"
+        raise response.error()
+
+    def _follow(self, stream: _Response, deadline: float, box: Any = None) -> None:
+        """Read until the answer is in the box, or without one for ever; a stream that ends too early is resumed."""
+        last_id, pause = "", 1.0
+        while True:
+            self.streams.add(stream)
+            is_stream = "text/event-stream" in stream.headers.get("content-type", "")
+            try:
+                if not is_stream:
+                    _take(self, stream.read().decode("utf-8", "replace"), deadline)
+                for _, data, event_id, retry in _sse_events(stream.lines()) if is_stream else ():
+                    last_id, pause = event_id or last_id, pause if retry is None else retry / 1_000
+                    _take(self, data or "", deadline)
+                    if box is not None and not box.empty():
+                        break
+            except HttpError:
+                if not last_id and not self.fault:
+                    raise
+            finally:
+                self.streams.discard(stream)
+                stream.close()
+            if box is not None and not box.empty():
+                return
+            if self.fault or not is_stream or box is not None and not last_id:
+                raise McpError(self.fault or "the server's answer ended without a result")
+            self.over.wait(min(pause, max(deadline - time.monotonic(), 0)))
+            stream = self._request("GET", deadline, last_id=last_id)
+
+
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Pipe | _Http]:
+    """Read a transport in any of its spellings, and give what makes the connection."""
+    entry = transport if isinstance(transport, Mapping) else {}
+    if "command" in entry:
+        transport = [entry["command"], *(entry.get("args") or [])]
+    where = entry.get("url", transport)
+    where = os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""
+    if where.startswith(("http://", "https://")):
+        return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
+    runner = _RUNNERS.get(os.path.splitext(where)[1])
+    command = [runner, where] if runner else transport
+    if not isinstance(command, (list, tuple)) or not command:
+        raise McpError(_NO_TRANSPORT % _shown(transport))
+    env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
+    return functools.partial(_Pipe, [str(part) for part in command], env, entry.get("cwd"))
+
+
+class McpClient:
+    """Speak with one MCP server, from any number of threads.
+
+    `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
+    configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
+    ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
+    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client.
+
+    It connects when it is first needed, and anew where the server ended. `close()`, the end of a `with` block, of
+    the program, or of the last tool ends the server. Raises McpError, HttpError, ToolTimeoutError.
+    """
+
+    def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
+                 headers: Mapping[str, str] | None = None, on_notification: Callable[[str, Any], Any] | None = None,
+                 timeout: float | None = 30) -> None:
+        import threading
+        self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
+        self.server: dict[str, Any] = {}    # what it said of itself
+        self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
+        self._ids, self._closed = itertools.count(1), False
+        self._link: Any = None
+        self._end: Callable[[], Any] = bool             # ends the link; there is none yet
+
+    def __enter__(self) -> McpClient:
+        self._linked(time.monotonic() + self.timeout)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the server's process or session for good."""
+        self._closed = True
+        self._end()
+
+    def list_tools(self) -> list[dict[str, Any]]:
+        """Give all pages of the server's list, as it spells them."""
+        deadline = time.monotonic() + self.timeout
+        tools: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        while True:
+            page = self._call("tools/list", params, deadline)
+            tools += _objects(page.get("tools"))
+            if not page.get("nextCursor"):
+                return tools
+            params = {"cursor": page["nextCursor"]}
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return self._call("tools/call", params, time.monotonic() + self.timeout)
+
+    def _call(self, method: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
+        link = self._linked(deadline)
+        try:
+            return self._ask(link, method, params, deadline)
+        except HttpError as error:
+            if not link.fault or error.status not in (400, 404):
+                raise
+        return self._ask(self._linked(deadline), method, params, deadline)      # the session had ended: nothing was run
+
+    def _linked(self, deadline: float) -> Any:
+        """Give the connection, made anew where there is none or the server ended."""
+        import weakref
+        with self._lock:
+            if self._closed:
+                raise McpError("the client is closed")
+            if self._link is None or self._link.fault:
+                self._end()
+                self._link = self._connect(self.on_notification)
+                self._end = weakref.finalize(self, self._link.close)    # also at the end of the program
+                try:
+                    self._greet(self._link, deadline)
+                except BaseException:
+                    self._end()
+                    raise
+            return self._link
+
+    def _greet(self, link: Any, deadline: float) -> None:
+        """Agree on a revision of the protocol."""
+        us = {"name": "toolreg", "version": __version__}
+        hello = {"protocolVersion": _REVISIONS[0], "capabilities": {}, "clientInfo": us}
+        self.server = self._ask(link, "initialize", hello, deadline)
+        revision = self.server.get("protocolVersion")
+        if revision not in _REVISIONS:
+            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
+        link.session["mcp-protocol-version"] = revision
+        link.send({"method": "notifications/initialized"}, deadline)
+
+    def _ask(self, link: Any, method: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
+        """Send a request and give its result."""
+        import queue
+        number, box = next(self._ids), queue.SimpleQueue[Any]()
+        if self.on_notification and method == "tools/call":
+            params = {**params, "_meta": {"progressToken": number}}
+        link.waiting[number] = box
+        try:
+            link.send({"id": number, "method": method, "params": params}, deadline, box)
+            answer = None if link.fault else box.get(timeout=min(max(deadline - time.monotonic(), 0), _LONGEST_WAIT))
+        except (queue.Empty, ToolTimeoutError):
+            if method != "initialize":
+                cancelled = {"requestId": number, "reason": "timeout"}
+                message = {"method": "notifications/cancelled", "params": cancelled}
+                _on_daemon(lambda: _quietly(link.send, message, time.monotonic() + _GRACE))
+            words = link.last_words() if isinstance(link, _Pipe) else ""
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{words}") from None
+        finally:
+            del link.waiting[number]
+        if answer is None:
+            raise McpError(link.fault)
+        if isinstance(answer.get("result"), dict):
+            return typing.cast("dict[str, Any]", answer["result"])
+        error = answer["error"] if isinstance(answer.get("error"), dict) else {"message": "no result came"}
+        text = f"the server refused {method}: {error.get('message')}"
+        raise McpError(text[:1_000], error.get("code"), error.get("data"))
+
+
+def _block_text(block: _Message) -> str:
+    """Spell a content block for the model: text as it is, all else described, with the text that it holds."""
+    inner = block["resource"] if isinstance(block.get("resource"), dict) else block
+    data, text = inner.get("data", inner.get("blob")), inner.get("text")
+    size = f"{len(data.rstrip('=')) * 3 // 4} bytes" if isinstance(data, str) else ""       # it is Base64
+    words = [block.get("type"), inner.get("uri"), inner.get("name"), inner.get("mimeType"), size]
+    label = "" if block.get("type") == "text" else f"[{', '.join(str(word) for word in words if word)}]"
+    return "\n".join(str(part) for part in (label, text) if part)
+
+
+def _answer_of(result: _Message) -> _Answer:
+    blocks, structured = _objects(result.get("content")), result.get("structuredContent")
+    text = "\n".join(map(_block_text, blocks))
+    if result.get("isError"):
+        raise ToolError(text or "Error: the tool failed without saying why.")
+    if structured is None or any(block.get("type") != "text" for block in blocks):
+        return _Answer(text, blocks)
+    return _Answer(text or _write_json(structured), structured)
+
+
+def _rows_of(client: McpClient, prefix: str = "") -> list[tuple[str, Callable[[str], Tool]]]:
+    def tool_of(row: _Message, name: str) -> Tool:
+        metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
+        return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
+                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
+
+    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client.list_tools()]
+
+
+def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
+    """Give the tools of an MCP server, or of all in {"mcpServers": {name: entry}}, then named server-tool.
+
+    `options` are McpClient's. The tools hold the client. The `value` of a result is what the server structured, or
+    else its content blocks. One of several servers that cannot be reached is left out like a tool.
+    """
+    def refused(error: ToolRegError, name: str) -> Tool:
+        raise error
+
+    given, rows = client_or_transport, []
+    if not isinstance(given, Mapping) or "mcpServers" not in given:
+        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options)))
+    if options.keys() & {"env", "headers"}:
+        raise TypeError("env and headers: belong to one server (write them into its entry)")
+    for server, entry in given["mcpServers"].items():
+        try:
+            rows += _rows_of(McpClient(entry, **options), f"{server}-")
+        except ToolRegError as error:
+            rows.append((server, functools.partial(refused, error)))
+    return _usable("mcp", rows)
+
+
+ToolRegistry.register_from_mcp = _registers(mcp_tools)
+__all__ += ["McpClient", "McpError", "mcp_tools"]
+
+
+# ---------------------------------------------------------------------------
+# 18. A model over HTTP (any OpenAI-compatible server)
+#    uses 1 2 3 7 8 15
+# ---------------------------------------------------------------------------
+FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
+LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
+_TRY_AGAIN = (408, 429, 500, 502, 503, 504, 529)
+
+
+class HttpModel:
+    """Be a model for run_agent: any server that has OpenAI's chat completions.
+
+    `base_url`: what stands before /chat/completions · `headers`: sent too, as Azure's api-key · `timeout`: seconds for
+    each try as a whole · `stream`: let the text come in pieces, `on_delta` gets each · `retries`: after 429, 5xx and
+    lost connections, unless `on_delta` got text already · `options`: sent too, as temperature=0.
+    From async code: `lambda **asked: asyncio.to_thread(model, **asked)`.
+    """
+
+    def __init__(self, base_url: str, model: str, *, api_key: str | None = None,
+                 headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
+                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
+        place, mark, query = base_url.partition("?")
+        self._url = place.rstrip("/").removesuffix("/chat/completions") + "/chat/completions" + mark + query
+        self._origin = str(_target_of(self._url))
+        secret = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
+        self._headers = _headers_of({"content-type": "application/json", **secret})
+        self._secrets = [value.split()[-1] for value in secret.values() if len(value.strip()) > 7]
+        self.model, self.timeout, self.retries, self.options = model, timeout, retries, options
+        self.stream, self.on_delta = stream or on_delta is not None, on_delta
+
+    def __repr__(self) -> str:
+        return f"<HttpModel: {self.model} at {self._origin}>"
+
+    def __call__(self, *, messages: Iterable[Any], tools: Sequence[Any] = (),
+                 tool_choice: Any = None) -> dict[str, Any]:
+        """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
+        asked = {**self.options, "model": self.model, "messages": [_sendable(message) for message in messages],
+                 **({"tools": tools, "tool_choice": tool_choice or "auto"} if tools else {}),
+                 **({"stream": True} if self.stream else {})}
+        body = _write_json(asked).encode("utf-8", "replace")
+        tried = 0
+        while True:
+            try:
+                return self._ask(body)
+            except HttpError as error:
+                pause = _pause_after(error, tried)
+                if pause is None or tried >= self.retries:
+                    raise self._explained(error, tools) from None
+            time.sleep(pause)
+            tried += 1
+
+    def _ask(self, body: bytes) -> dict[str, Any]:
+        response = _request("POST", self._url, headers=self._headers, body=body, timeout=self.timeout)
+        if response.status != 200:
+            raise response.error()
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            message = collect_stream(self._chunks(response))
+        else:
+            answer = self._read(response.read().decode("utf-8", "replace"))
+            message = ((answer.get("choices") or [{}])[0]).get("message")
+            if not isinstance(message, dict):
+                raise HttpError(f"{self._origin}: no chat completion, but {_shown(answer)}", 200)
+            if self.on_delta and message.get("content"):        # a server that does not stream
+                self.on_delta(message["content"])
+        return {"role": "assistant", **message}
+
+    def _read(self, text: str) -> dict[str, Any]:
+        try:
+            value = _read_json(text)
+        except ValueError:
+            value = text
+        if not isinstance(value, dict):
+            raise HttpError(f"{self._origin}: no chat completion, but {_shown(value)}", 200)
+        if value.get("error"):              # in the midst of a stream, or with status 200
+            raise HttpError(f"{self._origin}: {_provider_words(text)}", 200)
+        return value
+
+    def _chunks(self, response: _Response) -> Iterator[Any]:
+        """Yield the chunks of a stream; one that breaks off is a lost connection."""
+        ended = given = False
+        try:
+            for _, data, _, _ in _sse_events(response.lines()):
+                if data == "[DONE]":
+                    return
+                chunk = self._read(data or "{}")
+                for choice in chunk.get("choices") or ():
+                    ended = ended or bool(choice.get("finish_reason"))
+                    text = (choice.get("delta") or {}).get("content")
+                    if text and self.on_delta:
+                        given = True
+                        self.on_delta(text)
+                yield chunk
+            if not ended:
+                raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
+        except HttpError as error:          # what was given out cannot be taken back: no cause, no other try
+            raise error from (None if given else error.__cause__)
+        finally:
+            response.close()
+
+    def _explained(self, error: HttpError, tools: Sequence[Any]) -> HttpError:
+        """Reword an error: with the provider's message and the tool it means, without secrets."""
+        text, body = str(error), error.body.decode("utf-8", "replace")
+        if body:
+            text = f"{self._origin} answered {error.status}: {_provider_words(body)}"
+        if error.status in (400, 422):
+            text += _tools_meant(text, tools)
+        for secret in self._secrets:
+            text, body = text.replace(secret, "***"), body.replace(secret, "***")
+        return HttpError(text, error.status, error.headers, body.encode())
+
+
+def _sendable(message: Any) -> dict[str, Any]:
+    """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
+    sent = {key: value for key, value in to_json(message).items() if value is not None and value != []}
+    if sent.get("role") == "assistant":
+        sent.setdefault("content", "")
+    if "tool_calls" in sent:
+        read = [ToolCall("", "", call["function"].get("arguments")).arguments for call in sent["tool_calls"]]
+        texts = [_write_json(arguments) if isinstance(arguments, dict) else "{}" for arguments in read]
+        sent["tool_calls"] = [{"type": "function", **call, "function": {**call["function"], "arguments": text}}
+                              for call, text in zip(sent["tool_calls"], texts)]
+    return sent
+
+
+def _pause_after(error: HttpError, tried: int) -> float | None:
+    """Say how many seconds to wait before another try; None where another try is no use."""
+    import email.utils
+    import random
+    lost = error.status is None and error.__cause__ is not None
+    if not lost and error.status not in _TRY_AGAIN:
+        return None
+    asked = error.headers.get("retry-after", "").strip()
+    pause = FIRST_PAUSE * 2**tried * random.uniform(1, 1.5)     # so that all who were refused do not return at once
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", asked):
+        pause = float(asked)
+    elif date := email.utils.parsedate_tz(asked):
+        pause = max(0.0, email.utils.mktime_tz(date) - time.time())
+    return pause if pause <= LONGEST_PAUSE else None
+
+
+def _provider_words(body: str) -> str:
+    """Find the message in the body of an error: {"error": {"message": …}}, {"error": …}, {"detail": …} …"""
+    try:
+        value = _read_json(body)
+    except ValueError:
+        value = " ".join(body.split())
+    for key in ("error", "message", "detail"):
+        value = value.get(key, value) if isinstance(value, dict) else value
+    return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
+
+
+def _tools_meant(text: str, tools: Sequence[Any]) -> str:
+    """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    place = re.search(r"#(/[^\s:,]+)", text)
+    names = ([name for name in schemas if name in text]
+             or [name for number, name in enumerate(schemas) if re.search(rf"tools\W{{1,2}}{number}\b", text)]
+             or [name for name, schema in schemas.items() if place and _has_place(schema, place[0])]
+             or list(schemas if re.search("tool|function|schema", text) else ()))
+    return f" (tools: {_listed(names)})" if names else ""
+
+
+def _has_place(schema: Any, pointer: str) -> bool:
+    try:
+        _pointer(schema, pointer)
+    except LookupError:
+        return False
+    return True
+
+
+__all__ += ["HttpModel"]
+
+
+# ---------------------------------------------------------------------------
+# 19. Command line, and the trace it prints
+#    uses 1 3 5 7 8 10 11
+# ---------------------------------------------------------------------------
+TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
+DIAGRAM_CHARACTERS = 150    # of one text in a diagram
+
+# Names, arguments and outputs come from strangers. A terminal must not obey them (escape sequences, text that is unseen
+# or runs backwards), and in a diagram they must not become lines, entities or HTML.
+_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+                     "\U000e0000-\U000e007f]")
+_NOT_IN_DIAGRAM = re.compile(r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:).")
+_SPEAKERS = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}     # anybody else is the model
+_RESULT_KEYS = (("tool_call_id", "content"), ("tool_use_id", "content"), ("call_id", "output"), ("id", "response"),
+                ("name", "response"))
+_TRACE_ROWS = {                   # what a message says: (how it is written, how it is drawn)
+    "system": ("system  {text}", ["note over U,M: {text}"]),
+    "user": ("user    {text}", ["U->>M: {text}"]),
+    "model": ("model   {text}", ["M->>U: {text}"]),
+    "call": ("model   calls {name} {text}  [{id}]", ["M->>R: {id}: {name} {text}"]),
+    "reason": ("        because: {text}", ["note over M,R: because: {text}"]),
+    "result": ("tool    {name} answers [{id}] {text}",
+               ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}"]),
+    "error": ("tool    {name} fails [{id}] {text}", ["R--xM: tool message {id}: {text}"]),
+}
+
+
+def trace(messages: Iterable[Any], *, style: str = "text") -> str:
+    """Show who says what in a list of messages: as "text", or as a "mermaid" sequence diagram.
+
+    Whatever the messages hold, it cannot pass for another row, a terminal's command or Mermaid's syntax.
+    """
+    if style not in ("text", "mermaid"):
+        raise ValueError(f'style: must be "text" or "mermaid" (got {_shown(style)})')
+    names: dict[str, str] = {}
+    said = [each for message in messages for each in _said(message, names)]
+    return _diagram(said) if style == "mermaid" else "\n".join(_row(*each) for each in said)
+
+
+def _said(message: Any, names: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (key of _TRACE_ROWS, its words) for all that a message says; `names` collects the names of its calls."""
+    plain = to_json(message)
+    if not isinstance(plain, dict):
+        raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
+    speaker = _SPEAKERS.get(str(plain.get("role")), "model")
+    blocks = plain.get("content") or plain.get("parts")
+    for piece in [plain, *(blocks if isinstance(blocks, list) else ())]:
+        piece = piece.get("functionResponse") or piece
+        keys = next((keys for keys in _RESULT_KEYS if piece.keys() >= set(keys)), None)
+        text = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
+        if keys:
+            id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
+            name = names.get(id) or piece.get("name", "?")
+            yield "error" if failed else "result", {"id": id, "name": name, "text": text}
+        elif text and isinstance(text, str):
+            yield speaker, {"text": text}
+    for call in parse_tool_calls(message) if speaker == "model" else ():
+        names[call.id], reason = call.name, None
+        if isinstance(call.arguments, dict):
+            arguments, reason = _split_reason(call.arguments, False)
+            call = replace(call, arguments=arguments)
+        yield "call", {"id": call.id, "name": call.name, "text": _text(call)}
+        if reason is not None:
+            yield "reason", {"text": reason}
+
+
+def _plain_text(content: Any) -> str:
+    if isinstance(content, list):           # of blocks
+        return "\n".join(map(_plain_text, content))
+    if isinstance(content, dict):           # a block, or gemini's response
+        content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
+    return content if isinstance(content, str) else _write_json(content)
+
+
+def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
+    text = text if len(text) <= most else text[:most] + "…"
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def _row(kind: str, words: dict[str, str]) -> str:
+    """Write a row; its further lines are indented, so that no text can pass for a row."""
+    text = _TRACE_ROWS[kind][0].format(**{key: _seen(word) for key, word in words.items()})
+    return text.replace("\n", "\n        ")
+
+
+def _diagram(said: list[tuple[str, dict[str, str]]]) -> str:
+    """Draw what was said as Mermaid; a tool takes part once it has answered."""
+    arguments = {words["id"]: words["text"] for kind, words in said if kind == "call"}
+    tools: dict[str, str] = {}
+    lines = []
+    for kind, words in said:
+        if kind == "result":
+            words = {**words, "arguments": arguments.get(words["id"], "")}
+            tools.setdefault(words["name"], f"T{len(tools) + 1}")
+        drawn = {key: _in_diagram(word) for key, word in words.items()}
+        lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
+    taking_part = [f"participant {short} as {_in_diagram(name)}" for name, short in tools.items()]
+    return "\n    ".join(["sequenceDiagram", "actor U as user", "participant M as model", "participant R as registry",
+                          *taking_part, *lines])
+
+
+def _in_diagram(text: str) -> str:
+    lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
+    return "<br/>".join(_NOT_IN_DIAGRAM.sub(lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
+
+
+# --- showing a flow as it happens
+def _print(text: str, options: Any, end: str = "\n") -> None:
+    """Print, bold on a terminal only; nothing where stdout is for the diagram."""
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        text = re.sub(r"^(?:\w+ +|[=\d].*)", "\033[1m\\g<0>\033[0m", text, flags=re.MULTILINE)
+    if options.mermaid != "-":
+        print(text, end=end, flush=True)
+
+
+def _show(messages: Iterable[Any], options: Any, streamed: list[str]) -> None:
+    """Print messages as they come, but for a text that was `streamed`; draw them at the end, whatever ends them."""
+    kept: list[Any] = []
+    names: dict[str, str] = {}
+    try:
+        for message in messages:
+            kept.append(message)
+            for kind, words in _said(message, names):
+                _print("" if kind == "model" and streamed else _row(kind, words), options)
+            streamed.clear()
+    finally:
+        if options.mermaid == "-":
+            print(trace(kept, style="mermaid"))
+        elif options.mermaid:
+            with open(options.mermaid, "w", encoding="utf-8") as file:
+                print(trace(kept, style="mermaid"), file=file)
+
+
+# --- the demo
+_DEMO = (                   # (title, question, whether a reason is asked for)
+    ("One question, one tool", "北京今天天气如何？", False),
+    ("Two tools at once, and a wrong call that is mended",
+     "What time is it in Oslo, and how will the weather be for three days?", False),
+    ("With a reason: toolcall_reason", "How is the weather in Oslo?", True),
+)
+_STEPS = {                  # what the message before was, and what this one is
+    "user": "1. The question goes to the model, with the schema of every tool:",
+    "call": "2. The model answers with calls. It runs nothing itself:",
+    "tool": "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
+    "again": "2. again: the model reads the error and mends its call:",
+    "assistant": "4. The model reads the tool messages and answers. No call, so this is the end:",
+}
+_TOPICS = {"天气": "weather", "weather": "weather", "time": "time"}     # a question has -> a tool's name has
+_FACTS = {"string": "北京|Oslo", "integer": "three"}                    # type of a parameter -> what a question may say
+
+
+def _demo_registry() -> ToolRegistry:
+    def get_weather(city: str, days: int = 1) -> str:
+        """Get the weather forecast for a city."""
+        return f"{city}: sunny, 25 °C, for {days} day(s)"
+
+    def get_time(city: str) -> dict[str, str]:
+        """Get the local time in a city."""
+        return {"city": city, "time": "14:05"}
+
+    return ToolRegistry([get_weather, get_time])
+
+
+def _demo_model(*, messages: list[Any], tools: Sequence[Any] = (), tool_choice: Any = None) -> dict[str, Any]:
+    """Play the language model by rules: of the tools it knows only the schemas and messages that it is sent."""
+    asked = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    question, calls = messages[asked]["content"], list[ToolCall]()
+    names = {call.id: call.name for message in messages for call in parse_tool_calls(message)}
+    told = {names[each["tool_call_id"]]: each["content"] for each in messages[asked:] if each["role"] == "tool"}
+    for function in (tool["function"] for tool in tools):
+        name, answer = function["name"], told.get(function["name"], "Error: not called yet")
+        if answer.startswith("Error: ") and any(word in question and topic in name for word, topic in _TOPICS.items()):
+            facts = {key: re.search(_FACTS[schema["type"]], question)
+                     for key, schema in function["parameters"]["properties"].items()}
+            arguments: dict[str, Any] = {key: fact[0] for key, fact in facts.items() if fact}
+            if TOOLCALL_REASON in facts:
+                arguments[TOOLCALL_REASON] = f"the question is: {question}"
+            wrong = re.findall(r'- (\w+): "three" is not an integer', answer)
+            arguments.update(dict.fromkeys(wrong, 3))
+            calls.append(ToolCall(f"call_{len(names) + len(calls) + 1}", name, arguments))
+    if calls:
+        return build_assistant_messages(calls)[0]
+    return {"role": "assistant", "content": "I found: " + "; ".join(told.values())}
+
+
+def _demo(options: Any) -> None:
+    """Show the message flow of three questions, with a script for a model."""
+    _print("The model here is a script that reads the schemas and the tool messages; all else is real.", options)
+    _show(_demo_messages(options), options, [])
+
+
+def _demo_messages(options: Any) -> Iterator[dict[str, Any]]:
+    """Yield every message of the demo; before it say which step it is, after it what travels."""
+    registry, talk, got, step = _demo_registry(), list[Any](), dict[str, str](), ""
+    registry.before_call = lambda call, reason: got.update({call.id: _write_json(call.arguments)})
+    for number, (title, question, think) in enumerate(_DEMO, 1):
+        _print(f"\n=== {number}. {title} ===", options)
+        registry.think_augment = think
+        asked = {"role": "user", "content": question}
+        for message in itertools.chain([asked], agent_loop(_demo_model, [*talk, asked], registry)):
+            talk.append(message)
+            before, step = step, "call" if message.get("tool_calls") else message["role"]
+            step = "again" if (before, step) == ("tool", "call") else step
+            if step != before:
+                if options.step and before:
+                    _print("[Enter] ", options, end="")
+                    sys.stdin.readline()
+                _print(f"\n{_STEPS[step]}", options)
+            yield message
+            for travels in [message, *(registry.get_schemas() if step == "user" else ())]:
+                _print(f"        {_write_json(travels)}", options)
+            if think and step == "tool":
+                _print(f"        (the function got {got[message['tool_call_id']]}, without the reason)", options)
+
+
+# --- the other commands
+_NO_ENDPOINT = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
+                "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
+
+
+def _list(options: Any) -> None:
+    """List the tools of a module: those of its registry, or its public functions."""
+    for tool in _tools_at(options.target):
+        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+
+
+def _schema(options: Any) -> None:
+    """Print the schema of a tool as an API wants it."""
+    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
+    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
+
+
+def _call(options: Any) -> None:
+    """Call a tool as a model would."""
+    registry = _tools_at(options.target)
+    if len(registry) != 1:
+        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
+    result = registry.invoke(registry.list_tools()[0], options.arguments)
+    if result.is_error:
+        raise ToolRegError(result.content.removeprefix("Error: "))
+    print(result.content)
+
+
+def _chat(options: Any) -> None:
+    """Let a model answer a question with the tools of a module."""
+    streamed: list[str] = []
+
+    def stream(text: str) -> None:
+        _print(("" if streamed else "model   ") + _seen(text).replace("\n", "\n        "), options, end="")
+        streamed.append(text)
+
+    http_model, key = globals().get("HttpModel"), os.environ.get("OPENAI_API_KEY")
+    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
+    name = options.model or os.environ.get("OPENAI_MODEL")
+    if http_model is None:
+        raise ToolRegError("chat: section 18 (a model over HTTP) was cut from this copy of the file")
+    if not base_url or not name:
+        raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_ENDPOINT)
+    registry = _tools_at(options.target)
+    registry.think_augment = registry.think_augment or options.think
+    model = http_model(base_url, name, api_key=key, on_delta=stream if options.stream else None)
+    asked = {"role": "user", "content": options.question}
+    loop = agent_loop(model, [asked], registry, max_turns=options.max_turns, tool_choice=options.choice)
+    _show(itertools.chain([asked], loop), options, streamed)
+
+
+def _tools_at(target: str) -> ToolRegistry:
+    """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
+    place, name = re.fullmatch(r"(.*?)(?::([\w.]+))?", target, re.DOTALL).groups()     # type: ignore[union-attr]
+    module = _module_at(place)
+    registries = [thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)]
+    public = [thing for name, thing in vars(module).items()
+              if inspect.isfunction(thing) and thing.__module__ == module.__name__ and name[0] != "_"]
+    try:
+        found: list[Any] = [functools.reduce(getattr, name.split("."), module)] if name else registries or public
+    except AttributeError:
+        raise ToolRegError(f"{place}: there is no {name} in it") from None
+    if not found:
+        raise ToolRegError(f"{place}: there are no tools in it (neither a ToolRegistry nor public functions)")
+    return found[0] if isinstance(found[0], ToolRegistry) else ToolRegistry(found)
+
+
+def _module_at(place: str) -> Any:
+    """Import a module by its dotted name, or by the path of its file."""
+    import importlib
+    folder, file = os.path.split(os.path.abspath(place))
+    name = file.removesuffix(".py")
+    try:
+        sys.path.insert(0, folder)          # as Python does for a script
+        module = importlib.import_module(place if name == file else name)
+    except (Exception, SystemExit) as error:
+        raise ToolRegError(f"{place}: {_error_text(error)}") from error
+    if name != file and os.path.abspath(str(module.__file__)) != os.path.join(folder, file):
+        raise ToolRegError(f"{place}: another module is called {name} (rename the file)")
+    return module
+
+
+_Arguments = dict[str, dict[str, Any]]
+_SWITCH: dict[str, Any] = {"action": "store_true"}
+_TARGET: _Arguments = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
+_COMMANDS: dict[str, tuple[Callable[[Any], None], _Arguments]] = {
+    "demo": (_demo, {"--step": _SWITCH, "--mermaid": {"metavar": "FILE", "nargs": "?", "const": "-"}}),
+    "list": (_list, _TARGET),
+    "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
+    "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
+    "chat": (_chat, {**_TARGET, "question": {}, "--base-url": {}, "--model": {}, "--think": _SWITCH,
+                     "--max-turns": {"type": int, "default": 10}, "--choice": {"default": "auto"},
+                     "--stream": _SWITCH, "--mermaid": {"metavar": "FILE"}}),
+}
+
+
+def _options_of(argv: Sequence[str]) -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> typing.NoReturn:
+            raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
+
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, (run, arguments) in _COMMANDS.items():
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+        command.set_defaults(run=run)
+        for argument, settings in arguments.items():
+            command.add_argument(argument, **settings)
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command (`--help` lists them; without one, the demo) and give the exit status."""
+    if __name__ == "__main__":
+        sys.modules.setdefault("toolreg", sys.modules["__main__"])  # for the files that import it
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
+    try:
+        options = _options_of((sys.argv[1:] if argv is None else argv) or ["demo"])
+        options.run(options)
+    except BrokenPipeError:                 # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ToolRegError, OSError, ValueError) as error:
+        print("toolreg:", " ".join(_seen(str(error)).split()), file=sys.stderr)
+        return 2
+    return 0
+
+
+__all__ += ["trace", "main"]
+
+if __name__ == "__main__":
+    sys.exit(main())
