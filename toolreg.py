@@ -34,6 +34,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 """
 from __future__ import annotations
 
+import _thread
 import contextvars
 import enum
 import functools
@@ -281,9 +282,19 @@ def _both(one: _Table, other: _Table) -> _Table:
 def _one_of(tables: Sequence[_Table]) -> _Table:
     """Join tables so that one of them has to be passed."""
     rows = {kind: [table[kind] for table in tables if kind in table] for table in tables for kind in table}
-    return {kind: () if () in some else some[0] if len(some) == 1 else
-            (lambda value, tests=[_fused(checks) for checks in some]: any(test(value) for test in tests),)
-            for kind, some in rows.items()}
+    return {kind: () if () in some else some[0] if len(some) == 1 else (_any(some),) for kind, some in rows.items()}
+
+
+def _any(rows: list[tuple[_Check, ...]]) -> _Check:
+    def check(value: Any) -> bool:
+        for checks in rows:
+            for test in checks:
+                if not test(value):
+                    break
+            else:
+                return True
+        return False
+    return check
 
 
 def _fused(checks: tuple[_Check, ...]) -> _Check | None:
@@ -296,8 +307,9 @@ def _fused(checks: tuple[_Check, ...]) -> _Check | None:
 
 def _plain(value: Any) -> Any:
     """Give a value of a subclass as the JSON type that it is; what is no JSON value stays."""
-    kind = next((kind for kind in _PLAIN if isinstance(value, kind)), None) if type(value) not in _ANYTHING else None
-    return _PLAIN[kind](value) if kind else value
+    if type(value) in _ANYTHING:
+        return value
+    return next((make(value) for kind, make in _PLAIN.items() if isinstance(value, kind)), value)
 
 
 def _passes(table: _Table, value: Any) -> bool:
@@ -310,10 +322,10 @@ def _passes(table: _Table, value: Any) -> bool:
 
 def _too_deep(value: Any) -> bool:
     """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
-    level = [value]
+    level = {0: value} if isinstance(value, (dict, list)) else {}
     for _ in range(MAX_DEPTH):
-        wholes = [whole.values() if isinstance(whole, dict) else whole for whole in level if isinstance(whole, (dict, list))]
-        level = list({id(part): part for whole in wholes for part in whole if isinstance(part, (dict, list))}.values())
+        level = {id(part): part for whole in level.values()
+                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
         if not level:
             return False
     return True
@@ -427,16 +439,17 @@ def _ranges(name: str, inverted: bool) -> str:
     """Give the characters of a Unicode category as the inside of a character class."""
     from unicodedata import category
     wanted = _CATEGORIES.get(name, name)
+    if not re.fullmatch("[LMNPSZC][a-z]?", wanted):
+        raise ValueError(f"the Unicode property {name} is not supported")
     flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
     edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    if len(edges) <= 2:
-        raise ValueError(f"the Unicode property {name} is not supported")
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
-# A part is: its key in the value, or None for the value itself; the part; the compiled schema that it has to fit, or
-# words that say why nothing would; where that schema is below the keyword
-_Part = tuple["str | int | None", Any, "_Node | str", tuple["str | int", ...]]
+# A part is: its key in the value, or _ITSELF; the part; the compiled schema that it has to fit, or words that say why
+# nothing would; where that schema is below the keyword
+_Part = tuple[Any, Any, "_Node | str", tuple["str | int", ...]]
+_ITSELF = object()
 
 
 class _Rule:
@@ -447,33 +460,33 @@ class _Rule:
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
         self.parts = parts if kind is None else lambda value: parts(value) if type(value) is kind else ()
-        self.table = _only([kind] if kind else _ANYTHING, self.all_fit) if table is None else table
+        self.table = table if table is not None else _only([kind] if kind else _ANYTHING, lambda value: all(
+            not isinstance(node, str) and node.fits(part) for _, part, node, _ in parts(value)))
         self.optional = optional
-
-    def all_fit(self, value: Any) -> bool:
-        return all(not isinstance(node, str) and node.fits(part) for _, part, node, _ in self.parts(value))
 
     def faults(self, value: Any) -> Iterator[ValidationError]:
         """Say all that is wrong with a value, placed relative to it."""
         for key, part, node, steps in self.parts(value):
-            path = () if key is None else (key if isinstance(key, int) else str(key),)
+            path = () if key is _ITSELF else (key if isinstance(key, int) else str(key),)
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
                 yield ValidationError(fault.message, path + fault.path, (self.keyword, *steps, *fault.schema_path),
                                       fault.keyword or self.keyword)
 
     def seen(self, value: Any) -> set[Any]:
         """Give the names or indices that the keyword judges in a value that fits."""
-        return set().union(*({key} if key is not None else node.seen(value) for key, _, node, _ in self.parts(value)
+        return set().union(*(node.seen(value) if key is _ITSELF else {key} for key, _, node, _ in self.parts(value)
                              if not isinstance(node, str)))
 
     def nearest(self, value: Any) -> Any:
         """Coerce the parts of a value; null for what may be left out, but not be null, is left out."""
         whole = value
         for key, part, node, _ in self.parts(value):
-            near = part if isinstance(node, str) else node.nearest(whole if key is None else part)
-            if key is None:
-                whole = whole if isinstance(node, str) else near
-            elif near is not part or near is None and key in self.optional and not self.all_fit({key: None}):
+            if isinstance(node, str):
+                continue
+            near = node.nearest(whole if key is _ITSELF else part)
+            if key is _ITSELF:
+                whole = near
+            elif near is not part or near is None and key in self.optional and not node.fits(None):
                 whole = whole.copy() if whole is value else whole
                 whole[key] = near
                 if near is None:
@@ -485,12 +498,16 @@ class _Rule:
 def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
     """Make a rule for the value alone; its error is the value, the words, the arguments."""
     return _Rule(None, lambda value: [] if _passes(table, value) else [
-        (None, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
+        (_ITSELF, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
+
+
+_OF_TYPE = {name: _says(table, f"is not {words}") for name, (words, table) in _TYPES.items()}
 
 
 def _type(names: str | list[str], node: _Node) -> _Rule:
-    words, tables = zip(*[_TYPES[name] for name in ([names] if isinstance(names, str) else names)])
-    return _says(_one_of(tables) if tables[1:] else tables[0], f"is not {' or '.join(words)}")
+    if isinstance(names, str):
+        return _OF_TYPE[names]
+    return _says(_one_of([_TYPES[name][1] for name in names]), "is not " + " or ".join([_TYPES[name][0] for name in names]))
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
@@ -499,8 +516,12 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
         for kind in (int, float) if type(value) in (int, float) else (type(value),):
             allowed.setdefault(kind, set()).add(_canonical(value))
     node.compiler.guarded |= dict in allowed or list in allowed
-    return _says({kind: (some.__contains__ if kind is str else lambda value, some=some: _canonical(value) in some,)
-                  for kind, some in allowed.items()}, words, *values)
+    table = {kind: (some.__contains__ if kind is str else _is_among(some),) for kind, some in allowed.items()}
+    return _says(table, words, *values)
+
+
+def _is_among(allowed: set[Any]) -> _Check:
+    return lambda value: _canonical(value) in allowed
 
 
 def _multiple_of(step: float, node: _Node) -> _Rule:
@@ -508,8 +529,10 @@ def _multiple_of(step: float, node: _Node) -> _Rule:
         from fractions import Fraction      # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else repr(each)) for each in (value, step))
         return number % unit == 0
-    whole: _Check = exact if isinstance(step, float) else lambda value: value % step == 0
-    return _says({**_ANYTHING, int: (whole,), float: (math.isfinite, exact)}, "is not a multiple of", step)
+    table = {**_ANYTHING, int: (exact,), float: (math.isfinite, exact)}
+    if isinstance(step, int):
+        table[int] = (lambda value: value % step == 0,)
+    return _says(table, "is not a multiple of", step)
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -618,11 +641,11 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _contains(sub: _Node, node: _Node) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
-    words = "contains no item that fits" if (least, most) == (1, math.inf) else f"contains not {least} to {most} items that fit"
+    words = "contains no item that fits" if (least, most) == (1, math.inf) else f"contains not {_shown(least)} to {_shown(most)} items that fit"
 
     def parts(value: list[Any]) -> list[_Part]:
         fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.fits(item)]
-        return fitting if least <= len(fitting) <= most else [(None, value, f"{_shown(value)} {words}", ())]
+        return fitting if least <= len(fitting) <= most else [(_ITSELF, value, f"{_shown(value)} {words}", ())]
     return _Rule(list, parts)
 
 
@@ -633,15 +656,15 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
 
     def parts(value: Any) -> list[_Part]:
         if _passes(table, value):
-            return [(None, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
+            return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
-            return [(None, value, f"{_shown(value)} fits {faults.count([])} of the alternatives, not exactly one", ())]
+            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} of the alternatives, not exactly one", ())]
         if all(map(_is_of_other_type, faults)):
             kinds = dict.fromkeys(few[0].message.partition(" is not ")[2] for few in faults)
-            return [(None, value, f"{_shown(value)} is not {' or '.join(kinds)}", ())]
+            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(kinds)}", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
-        return [(None, value, subs[best], (best,))]
+        return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
 
 
@@ -655,19 +678,19 @@ def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
 
 
 def _all_of(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: [(None, value, sub, (index,)) for index, sub in enumerate(subs)],
+    return _Rule(None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
                  functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
 def _if(test: _Node, node: _Node) -> _Rule:
     cases = [[(sub, steps)] if sub else [] for sub, steps in ((node.arguments.get("else"), ("else",)), (node.arguments.get("then"), ("then",)))]
-    return _Rule(None, lambda value: [(None, value, sub, steps) for sub, steps in ([(test, ())] if test.fits(value) else [])
+    return _Rule(None, lambda value: [(_ITSELF, value, sub, steps) for sub, steps in ([(test, ())] if test.fits(value) else [])
                                       + cases[test.fits(value)]])
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
     target = node.target(reference)
-    return _Rule(None, lambda value: [(None, value, target, ())], target.usable_table())
+    return _Rule(None, lambda value: [(_ITSELF, value, target, ())], target.usable_table())
 
 
 def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
@@ -708,7 +731,7 @@ _FORMS: dict[str, _Check] = {
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
 _CORE: dict[str, _Row] = {
-    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
     "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None), "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
 }
 _VALIDATION: dict[str, _Row] = {
@@ -744,7 +767,7 @@ _APPLICATOR: dict[str, _Row] = {
     "not": (_SCHEMA, lambda sub, _: _says(_only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
     "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (None, value, subs[name], (name,)) for name in subs if name in value])),
+        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value])),
 }
 _UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
     "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
@@ -787,12 +810,12 @@ class _Node:
     kind: type | None               # the type that most values will have,
     test: _Check | None             # the check for it, if any,
     fits: _Check                    # and the check for whatever comes
+    table: _Table | None = None
+    keyword, started, length = "", False, 0
 
     def __init__(self, compiler: _Compiler, schema: Any, resource: _Resource, scope: tuple[_Resource, ...],
                  where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.resource, self.scope, self.where = compiler, schema, resource, scope, where
-        self.keyword, self.started, self.length = "", False, 0
-        self.table: _Table | None = None
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
@@ -803,10 +826,14 @@ class _Node:
         schema = self.schema if isinstance(self.schema, dict) else {}
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        for keyword in ["$ref"] if self.resource.dialect.ref_alone and "$ref" in schema else rows:
-            if keyword in schema and _FORMS[rows[keyword][0]](schema[keyword]):
+        found = [keyword for keyword in schema if keyword in rows]
+        if len(found) > 1:
+            alone = self.resource.dialect.ref_alone and "$ref" in schema
+            found = ["$ref"] if alone else [keyword for keyword in rows if keyword in schema]
+        for keyword in found:
+            if _FORMS[rows[keyword][0]](schema[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
-            elif keyword in schema:
+            else:
                 self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
         table = {} if self.schema is False else _ANYTHING
         for keyword, argument in self.arguments.items():
@@ -814,21 +841,24 @@ class _Node:
             rule = make and make(argument, self)
             if rule:
                 rule.keyword = keyword
-                table = _both(table, rule.table) if self.rules else rule.table
+                if rule.table is not _ANYTHING:
+                    table = rule.table if table is _ANYTHING else _both(table, rule.table)
                 self.rules.append(rule)
         self.finish(table)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
+        if keyword not in _MAPS and keyword not in _HOLDERS:
+            return argument
+
         def node(schema: Any, *steps: str | int) -> _Node:
             sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
-            self.here += [sub] if keyword in _SAME else []
+            if keyword in _SAME:
+                self.here.append(sub)
             return sub
         if keyword in _MAPS:
             return {name: sub if isinstance(sub, list) else node(sub, name) for name, sub in argument.items()}
-        if keyword in _HOLDERS and isinstance(argument, list):
-            return [node(sub, index) for index, sub in enumerate(argument)]
-        return node(argument) if keyword in _HOLDERS else argument
+        return [node(sub, index) for index, sub in enumerate(argument)] if isinstance(argument, list) else node(argument)
 
     def finish(self, table: _Table) -> None:
         kind = next(iter(table), None)
@@ -894,7 +924,7 @@ class _Node:
             return []
         value = _plain(value)
         if type(value) not in _ANYTHING:
-            return [ValidationError(f"{_shown(value)} is not a JSON value", keyword="type")]
+            return [ValidationError(f"a value of the type {type(value).__name__} is not a JSON value", keyword="type")]
         found = [ValidationError("is not allowed here")] if self.schema is False else []
         for rule in self.rules:
             if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
@@ -948,6 +978,7 @@ class _Compiler:
             raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
         for node in self.nodes.values() if self.guarded else ():
             node.check_length()
+        self.nodes.clear()                  # so that nodes and compiler do not hold each other: they die at once
         return root
 
     def dialect_of(self, uri: str) -> _Dialect:
@@ -1086,7 +1117,7 @@ class Validator:
 
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
-        too_deep = ValidationError(f"is nested more than {MAX_DEPTH} levels deep")
+        too_deep = ValidationError("is nested too deeply")
         return iter(self._run(self._root.faults, value, [too_deep]))
 
     def validate(self, value: Any) -> None:
@@ -1137,39 +1168,34 @@ WRITABLE_BITS = 2000        # of an int: Python may refuse to spell out more tha
 
 
 def to_json(value: Any) -> Any:
-    """Give the JSON form of any value; what has none becomes a text. Never raises.
+    """Give the JSON form of any value; what has none becomes a short text. Never raises.
 
     Objects with named fields become objects, sets become sorted arrays, bytes become base64 text.
 
     >>> to_json({"pair": (1, 2), "tags": {"b", "a"}, 3: float("nan")})
     {'pair': [1, 2], 'tags': ['a', 'b'], '3': 'NaN'}
     """
-    return _json_form(value, set(), strict=False)
+    return _json_form(value, set())
 
 
-def _strict_json(value: Any) -> Any:
-    """Give the JSON form of a value, or raise where only some text could stand for it."""
-    return _json_form(value, set(), strict=True)
-
-
-def _json_form(value: Any, around: set[int], strict: bool) -> Any:
-    """Give the JSON form of a value that lies in the containers whose ids are in `around`."""
+def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = False) -> Any:
+    """Give the JSON form of a value inside the objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
     if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
         return value
     if kind is int and value.bit_length() < WRITABLE_BITS:
         return value
     try:
-        if id(value) in around or len(around) >= MAX_DEPTH:
+        if id(value) in around or depth >= MAX_DEPTH:
             raise ValueError("contains itself, or is nested too deep")
         around.add(id(value))
         try:
             if kind is dict:
-                return {key if type(key) is str else _key_form(key): _json_form(item, around, strict)
+                return {key if type(key) is str else _key_form(key): _json_form(item, around, depth + 1, strict)
                         for key, item in value.items()}
             if kind is list or kind is tuple:
-                return [_json_form(item, around, strict) for item in value]
-            return _json_form(_writer_of(kind)(value), around, strict)
+                return [_json_form(item, around, depth + 1, strict) for item in value]
+            return _json_form(_writer_of(kind)(value), around, depth, strict)
         finally:
             around.discard(id(value))
     except Exception:
@@ -1179,10 +1205,9 @@ def _json_form(value: Any, around: set[int], strict: bool) -> Any:
 
 
 def _stand_in(value: Any) -> str:
-    """Give a text for a value without JSON form: its `str` where that is short enough to be one."""
     if isinstance(value, float):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, (int, Mapping, list, tuple, set, frozenset)):
+    if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
         return f"<{type(value).__name__} too large or within itself>"
     try:
         return _printable(str(value))
@@ -1196,21 +1221,17 @@ def _key_form(key: Any) -> str:
     return form if isinstance(form, str) else _write_json(form)
 
 
-def _by_size(value: Any) -> tuple[bool, Any, str]:
-    """Be the sort key of a set's items: numbers by value, then all else by its JSON text."""
-    form = to_json(value)
-    return (False, form, "") if type(form) in (int, float) else (True, 0, _write_json(form))
+def _place_in_set(item: Any) -> tuple[bool, Any]:
+    form = to_json(item)
+    return (False, form) if isinstance(form, (int, float)) else (True, _key_form(form))
 
 
-def _full_name(thing: Any) -> str:
-    """Give `module.name` of a class or a form of typing, as the tables spell it."""
-    module = getattr(thing, "__module__", None) or ""
-    module = {"typing_extensions": "typing", "pathlib._local": "pathlib"}.get(module, module)
-    return f"{module}.{getattr(thing, '__qualname__', '')}"
-
-
-def _iso_text(value: Any) -> str:
-    return str(value.isoformat())
+def _duration_text(value: Any) -> str:
+    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
+    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
 
 
 def _base64_text(value: Any) -> str:
@@ -1218,68 +1239,59 @@ def _base64_text(value: Any) -> str:
     return b64encode(value).decode()
 
 
-def _duration_text(value: Any) -> str:
-    """Spell a timedelta as ISO 8601 does, with a sign in front where it is negative: `-P1DT2H0.5S`."""
-    sign, value = ("-", -value) if value.days < 0 else ("", value)
-    minutes, seconds = divmod(value.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    second = f"{seconds}.{value.microseconds:06d}" if value.microseconds else str(seconds)
-    return f"{sign}P{value.days}DT{hours}H{minutes}M{second}S"
-
-
 def _member_form(member: Any) -> Any:
     """Give a member's value where all values of its enum are JSON scalars, else its name."""
-    values = [each.value for each in type(member)]
-    plain = isinstance(member, enum.Flag) or all(type(value) in (str, int, bool, float, type(None)) for value in values)
-    return member.value if plain else member.name
-
-
-def _dataclass_form(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
-
-
-def _attrs_form(value: Any) -> dict[str, Any]:
-    return {_attrs_name(each): getattr(value, each.name) for each in type(value).__attrs_attrs__}
+    plain = all(type(each.value) in (str, int, bool, float, type(None)) for each in type(member))
+    return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
 def _attrs_name(attribute: Any) -> str:
-    """Give the name that the class's constructor takes: older attrs do not say it."""
+    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
     return getattr(attribute, "alias", None) or attribute.name.lstrip("_")
 
 
-# how the values of a class are written: by what the class has, first come, first served ...
-_WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
-    (lambda kind: issubclass(kind, enum.Enum), _member_form),
-    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
-    (lambda kind: hasattr(kind, "__attrs_attrs__"), _attrs_form),
-    (lambda kind: hasattr(kind, "__dataclass_fields__"), _dataclass_form),
-    (lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"), lambda value: value._asdict()),
-    (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy, and all that is like it
-    (lambda kind: issubclass(kind, Mapping), dict),
-    (lambda kind: issubclass(kind, (set, frozenset)), lambda value: sorted(value, key=_by_size)),
-    (lambda kind: issubclass(kind, Collection), list),
-]
-# ... and before that by the name of a class that it is or derives from: nothing needs to be imported for it
+def _full_name(thing: Any) -> str:
+    """Give `module.name` of a class or a form of typing; a table of such names needs no imports."""
+    module = getattr(thing, "__module__", None)
+    return f"{_MODULES.get(module, module)}.{getattr(thing, '__qualname__', '')}"
+
+
+_MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
+_ISO_TEXT: Callable[[Any], Any] = lambda value: value.isoformat()
+# how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
-    "datetime.datetime": _iso_text, "datetime.date": _iso_text, "datetime.time": _iso_text,
+    "datetime.datetime": _ISO_TEXT, "datetime.date": _ISO_TEXT, "datetime.time": _ISO_TEXT,
     "datetime.timedelta": _duration_text, "decimal.Decimal": str, "fractions.Fraction": str, "uuid.UUID": str,
     "pathlib.PurePath": str, "ipaddress._IPAddressBase": str, "collections.UserString": str,
-    "builtins.bytes": _base64_text, "builtins.bytearray": _base64_text, "builtins.memoryview": _base64_text,
-    "builtins.str": lambda value: str.__str__(value), "builtins.int": int, "builtins.float": float,
+    "enum.Enum": _member_form, "builtins.bytes": _base64_text, "builtins.bytearray": _base64_text,
+    "builtins.memoryview": _base64_text,
 }
+# ... else by what it has: first come, first served
+_WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
+    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
+    (lambda kind: hasattr(kind, "__attrs_attrs__"),
+     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
+    (lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"), lambda value: value._asdict()),
+    (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
+    (lambda kind: issubclass(kind, int), int),
+    (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy and its like
+    (lambda kind: issubclass(kind, float), float),
+    (lambda kind: issubclass(kind, Mapping), dict),
+    (lambda kind: issubclass(kind, (set, frozenset)), lambda value: sorted(value, key=_place_in_set)),
+    (lambda kind: issubclass(kind, Collection), list),
+]
 
 
 @functools.lru_cache(maxsize=512)
 def _writer_of(kind: type) -> Callable[[Any], Any]:
-    """Give the function that takes a value of this class one step nearer to JSON."""
-    if not issubclass(kind, enum.Enum):
-        for base in kind.__mro__[:-1]:
-            if write := _WRITERS.get(_full_name(base)):
-                return write
-    for fits, write in _WRITERS_BY_SHAPE:
-        if fits(kind):
-            return write
-    raise TypeError(f"{kind.__name__} has no JSON form")
+    """Give the function that brings the values of a class one step nearer to JSON."""
+    named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
+    shaped = (write for fits, write in _WRITERS_BY_SHAPE if fits(kind))
+    write = next(named, None) or next(shaped, None)
+    if write is None:
+        raise TypeError(f"{kind.__name__} has no JSON form")
+    return write
 
 
 # ---------------------------------------------------------------------------
@@ -1287,13 +1299,18 @@ def _writer_of(kind: type) -> Callable[[Any], Any]:
 #    uses 1 2 3
 # ---------------------------------------------------------------------------
 _Read = Callable[[Any], Any]
+_TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 class _Form(NamedTuple):
-    """Pair the schema of a type with the reader of its JSON; the reader None takes the JSON as it is."""
+    """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
     schema: dict[str, Any]
-    read: _Read | None = None
+    read: _Read = _same
     hashable: bool = True
 
 
@@ -1302,8 +1319,8 @@ class _Field(NamedTuple):
 
     name: str
     annotation: Any
-    default: Any = inspect.Parameter.empty      # empty: required
-    description: str = ""
+    default: Any = inspect.Parameter.empty      # empty: it is required
+    text: str = ""
 
 
 class _Unresolved(NamedTuple):
@@ -1313,17 +1330,17 @@ class _Unresolved(NamedTuple):
     why: str
 
 
-class _Injected:
-    """Mark a parameter that the program fills in, not the model."""
+class _InjectedMark:
+    """Mark what the program fills in, not the model."""
 
 
 _T = typing.TypeVar("_T")
-Injected = typing.Annotated[_T, _Injected]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
+Injected = typing.Annotated[_T, _InjectedMark]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
 _REQUIRED = inspect.Parameter.empty
-_SOME_DEFAULT = object()                        # there is one, and it is not shown
+_SOME_DEFAULT = object()                            # there is one, and it is not shown
 
 
-# --- what cannot be read
+# --- readers
 def _unfit(errors: Iterable[ValidationError]) -> ToolArgumentError:
     errors = list(errors)
     return ToolArgumentError("\n".join(map(str, errors)), errors)
@@ -1333,207 +1350,161 @@ def _unreadable(message: str) -> ToolArgumentError:
     return _unfit([ValidationError(message)])
 
 
-def _all_unreadable(items: Iterable[tuple[str | int, _Read, Any]]) -> ToolArgumentError:
-    """Read each (key, reader, value) again and give the errors of all that fail, with their places."""
-    errors = []
-    for key, read, value in items:
+def _reads(make: _Read, parts: Callable[[Any], Iterable[tuple[str | int, _Read, Any]]]) -> _Read:
+    """Make a reader of `make`; where it fails, each of the (key, reader, part) is read again, so that all errors are told."""
+    def read(value: Any) -> Any:
         try:
-            read(value)
-        except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-    return _unfit(errors)
+            return make(value)
+        except ToolArgumentError:
+            errors = []
+            for key, read_part, part in parts(value):
+                try:
+                    read_part(part)
+                except ToolArgumentError as unfit:
+                    errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+            raise _unfit(errors) from None
+    return read
 
 
-def _refused_by(error: Exception) -> ToolArgumentError:
-    """Give what a class's own checks said; pydantic lists its errors with their places."""
-    try:
-        return _unfit([ValidationError(each["msg"], each["loc"]) for each in error.errors()])  # type: ignore[attr-defined]
-    except Exception:
-        return _unreadable(f"is refused ({_error_text(error)})")
-
-
-# --- readers: they get JSON that fits the schema
-def _as_int(value: Any) -> Any:
-    return value if type(value) is int else int(value)
-
-
-def _as_float(value: Any) -> Any:
-    try:
-        return value if type(value) is float else float(value)
-    except OverflowError:
-        return value                            # on purpose: an int that no float can hold is still a number
-
-
-def _reads_fields(readers: Mapping[str, _Read]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
     """Make the reader of an object: it gives a copy in which each named value is read."""
     rows = tuple(readers.items())
 
-    def read_fields(value: dict[str, Any]) -> dict[str, Any]:
+    def read_fields(value: Any) -> Any:
         values = dict(value)
-        try:
-            for name, read in rows:
-                if name in values:
-                    values[name] = read(values[name])
-        except ToolArgumentError:
-            raise _all_unreadable((name, read, value[name]) for name, read in rows if name in value) from None
+        for name, read in rows:
+            if name in values:
+                values[name] = read(values[name])
         return values
-    return read_fields if rows else dict
+    return _reads(read_fields, lambda value: ((name, read, value[name]) for name, read in rows if name in value))
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read]) -> _Read:
-    """Make the reader of a class with named fields; what its constructor refuses is an error of the arguments."""
-    read_fields = _reads_fields(readers)
-
-    def read_object(value: Any) -> Any:
+def _reads_class(construct: Callable[..., Any], read_fields: _Read) -> _Read:
+    """Make the reader of a class; what its constructor refuses is an error of the arguments."""
+    def read(value: Any) -> Any:
         values = read_fields(value)
         try:
             return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
-    return read_object
+    return read
+
+
+def _refused_by(error: Exception) -> ToolArgumentError:
+    try:                                            # pydantic lists its errors with their places
+        return _unfit([ValidationError(each["msg"], each["loc"]) for each in error.errors()])  # type: ignore[attr-defined]
+    except Exception:
+        return _unreadable(f"is refused ({_error_text(error)})")
 
 
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    def read_array(value: Any) -> Any:
-        try:
-            return construct(map(read, value))
-        except ToolArgumentError:
-            raise _all_unreadable((index, read, item) for index, item in enumerate(value)) from None
-    return read_array
+    return _reads(lambda value: construct(map(read, value)),
+                  lambda value: ((index, read, item) for index, item in enumerate(value)))
 
 
-def _reads_tuple(reads: Sequence[_Read | None]) -> _Read:
-    rows = [(index, read) for index, read in enumerate(reads) if read]
-
-    def read_tuple(value: Any) -> Any:
-        items = list(value)
-        try:
-            for index, read in rows:
-                items[index] = read(items[index])
-        except ToolArgumentError:
-            raise _all_unreadable((index, read, value[index]) for index, read in rows) from None
-        return tuple(items)
-    return read_tuple
+def _reads_tuple(reads: Sequence[_Read]) -> _Read:
+    return _reads(lambda value: tuple(read(item) for read, item in zip(reads, value)),
+                  lambda value: zip(range(len(reads)), reads, value))
 
 
-def _reads_mapping(construct: Callable[[Any], Any], read_key: _Read | None, read: _Read | None) -> _Read:
-    read_key, read = read_key or _same, read or _same
-
-    def read_mapping(value: Any) -> Any:
-        try:
-            return construct({read_key(key): read(item) for key, item in value.items()})
-        except ToolArgumentError:
-            rows = [(key, read_key, key) for key in value] + [(key, read, item) for key, item in value.items()]
-            raise _all_unreadable(rows) from None
-    return read_mapping
-
-
-def _same(value: Any) -> Any:
-    return value
+def _reads_mapping(construct: Callable[[Any], Any], read_key: _Read, read: _Read) -> _Read:
+    return _reads(lambda value: construct({read_key(key): read(item) for key, item in value.items()}),
+                  lambda value: (row for key, item in value.items() for row in ((key, read_key, key), (key, read, item))))
 
 
 def _reads_key(form: _Form) -> _Read:
     """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
-    fits = functools.lru_cache(1)(lambda: Validator(form.schema).is_valid)
-    read = form.read or _same
+    validator = functools.cache(lambda: Validator(form.schema))
 
     def read_key(text: str) -> Any:
-        if fits()(text):
-            return read(text)
-        try:
-            value = _read_json(text)
-        except ValueError:
-            value = text
-        if not fits()(value):
-            raise _unreadable(f"{_shown(text)} is not a key of the right type")
-        return read(value)
+        value: Any = text
+        if not validator().is_valid(text):
+            try:
+                value = _read_json(text)
+                validator().validate(value)
+            except ValueError:
+                raise _unreadable(f"{_shown(text)} is not a key of the right type") from None
+        return form.read(value)
     return read_key
 
 
-def _reads_choice(values: Mapping[Any, Any]) -> _Read:
-    return lambda wire: wire if wire is True or wire is False else values[wire]
-
-
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
-    """Make the reader of a union: of the members that the value fits, the one that would write it the same."""
+    """Make the reader of a union: of the members that a value fits, take the one that would write it the same."""
     by_type: dict[type, list[_Form]] = {}
-    fitting = {id(form): functools.lru_cache(1)(lambda form=form: Validator({**form.schema, "$defs": definitions}).is_valid)
-               for form in members}
+    validator = functools.cache(lambda place: Validator({**members[place].schema, "$defs": definitions}))
 
-    def read_union(value: Any) -> Any:
+    def read(value: Any) -> Any:
         kind = type(value)
         if kind not in by_type:
             by_type[kind] = [form for form in members if _may_be(form.schema, kind)]
-        candidates = by_type[kind]
-        if len(candidates) > 1:
-            candidates = [form for form in candidates if fitting[id(form)]()(value)]
-        if len(candidates) == 1:
-            return candidates[0].read(value) if candidates[0].read else value
-        return _best_reading(candidates, value)
-    return read_union
+        if len(by_type[kind]) == 1:
+            return by_type[kind][0].read(value)
+        readings, unfit = [], _unreadable("fits no member of the union")
+        for place, form in enumerate(members):
+            if form in by_type[kind] and validator(place).is_valid(value):
+                try:
+                    readings.append(form.read(value))
+                except ToolArgumentError as error:
+                    unfit = error
+        if not readings:
+            raise unfit
+        written = ((reading, to_json(reading)) for reading in readings)
+        return next((reading for reading, wire in written if type(wire) is kind and wire == value), readings[0])
+    return read
+
+
+_JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "number"), float: ("number", "integer"),
+               str: ("string",), list: ("array",), dict: ("object",)}
 
 
 def _may_be(schema: dict[str, Any], kind: type, named: bool = True) -> bool:
-    """Tell whether a JSON value of this Python type may fit the schema, and say `named` of a reference."""
+    """Tell whether JSON of this Python type may fit the schema; `named` is what is said of a reference."""
+    if "$ref" in schema:
+        return named
     if "anyOf" in schema:
         return any(_may_be(each, kind, named) for each in schema["anyOf"])
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
-    types_of_it = schema.get("type", _JSON_TYPES[kind])
-    return named if "$ref" in schema else not _JSON_TYPES[kind].isdisjoint(
-        [types_of_it] if isinstance(types_of_it, str) else types_of_it)
+    return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-def _best_reading(candidates: Iterable[_Form], value: Any) -> Any:
-    readings, error = [], None
-    for form in candidates:
-        try:
-            reading = form.read(value) if form.read else value
-        except ToolArgumentError as unfit:
-            error = error or unfit
-            continue
-        wire = to_json(reading)
-        if type(wire) is type(value) and wire == value:
-            return reading
-        readings.append(reading)
-    if readings:
-        return readings[0]
-    raise error or _unreadable("fits no member of the union")
+# --- types that JSON has, and types that are spelled as text
+def _as_float(value: Any) -> Any:
+    try:
+        return float(value)
+    except OverflowError:
+        return value                                # on purpose: a number that no float can hold is still a number
 
 
-_JSON_TYPES = {type(None): {"null"}, bool: {"boolean"}, int: {"integer", "number"}, float: {"number", "integer"},
-               str: {"string"}, list: {"array"}, dict: {"object"}}
-_TYPE_OF = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-
-# --- types that are spelled as text
-_ISO = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})?(?P<t>[Tt ])?(?P<time>(?:[01][0-9]|2[0-3]):[0-5][0-9])?"
-                  r"(?P<second>:[0-9]{2})?(?:[.,](?P<fraction>[0-9]+))?"
-                  r"(?P<offset>[Zz]|[+-][0-9]{2}(?::?[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{6})?)?)?)?\Z")
-_DURATION = re.compile(r"(?P<sign>[+-]?)P(?:(?P<weeks>[0-9.]+)W)?(?:(?P<days>[0-9.]+)D)?"
-                       r"(?:T(?:(?P<hours>[0-9.]+)H)?(?:(?P<minutes>[0-9.]+)M)?(?:(?P<seconds>[0-9.]+)S)?)?\Z")
+_SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
+_ISO = re.compile(r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?"
+                  r"(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?([Zz]|[+-]\d\d(?::?\d\d){0,2}(?:\.\d{6})?)?)?\Z", re.ASCII)
+_DURATION = re.compile(r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
+                       re.ASCII)
 
 
 def _read_iso(cls: Any, text: str) -> Any:
-    """Read ISO 8601 text alike on all versions of Python: what `fromisoformat` of 3.10 takes is the common form."""
+    """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
     found = _ISO.match(text)
     if not found:
         raise ValueError
-    date, t, clock, second, fraction, offset = found.groups()
+    date, clock, second, fraction, offset = found.groups()
     if offset:
-        offset = "+00:00" if offset in "Zz" else offset if len(offset) > 5 else f"{offset[:3]}:{offset[3:].strip(':') or '00'}"
+        digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
+        offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
     if clock:
         clock += (second or ":00") + (f".{fraction[:6]:0<6}" if fraction else "") + (offset or "")
-    elif second or fraction or offset:
-        raise ValueError
-    return cls.fromisoformat((date or "") + ("T" if t else "") + (clock or ""))
+    return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
 def _read_duration(cls: Any, text: str) -> Any:
     found = _DURATION.match(text)
-    parts = {name: float(part) for name, part in found.groupdict().items() if part and name != "sign"} if found else {}
-    if not found or not parts:
+    if not found:
         raise ValueError
-    return -cls(**parts) if found["sign"] == "-" else cls(**parts)
+    names = ("weeks", "days", "hours", "minutes", "seconds")
+    duration = cls(**{name: float(part) for name, part in zip(names, found.groups()[1:]) if part})
+    return -duration if found[1] == "-" else duration
 
 
 def _read_base64(cls: Any, text: str) -> Any:
@@ -1541,27 +1512,23 @@ def _read_base64(cls: Any, text: str) -> Any:
     return cls(b64decode(text, validate=True))
 
 
-def _read_text(cls: Any, text: str) -> Any:
-    return cls(text)
-
-
-# class: (what its text is called in an error, what the schema says besides "string", how it is read)
+# class -> (what an error calls its text, what the schema says besides "string", how it is read)
+_BYTES = ("base64 text", {"contentEncoding": "base64"}, _read_base64)
+_PATH = ("a path", {"format": "path"}, lambda cls, text: cls(text))
 _SPELLED: dict[str, tuple[str, dict[str, str], Callable[[Any, str], Any]]] = {
     "datetime.datetime": ("a date-time", {"format": "date-time"}, _read_iso),
     "datetime.date": ("a date", {"format": "date"}, _read_iso),
     "datetime.time": ("a time", {"format": "time"}, _read_iso),
     "datetime.timedelta": ("a duration", {"format": "duration"}, _read_duration),
-    "uuid.UUID": ("a uuid", {"format": "uuid"}, _read_text),
-    "decimal.Decimal": ("a decimal number", {"format": "decimal"}, _read_text),
-    "fractions.Fraction": ("a fraction", {"format": "fraction"}, _read_text),
-    "ipaddress.IPv4Address": ("an ipv4 address", {"format": "ipv4"}, _read_text),
-    "ipaddress.IPv6Address": ("an ipv6 address", {"format": "ipv6"}, _read_text),
-    "ipaddress.IPv4Network": ("an ipv4 network", {"format": "ipv4network"}, _read_text),
-    "ipaddress.IPv6Network": ("an ipv6 network", {"format": "ipv6network"}, _read_text),
-    "builtins.bytes": ("base64 text", {"contentEncoding": "base64"}, _read_base64),
-    "builtins.bytearray": ("base64 text", {"contentEncoding": "base64"}, _read_base64),
-    **{f"pathlib.{name}": ("a path", {"format": "path"}, _read_text) for name in (
-        "Path", "PurePath", "PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")},
+    "uuid.UUID": ("a uuid", {"format": "uuid"}, lambda cls, text: cls(text)),
+    "decimal.Decimal": ("a decimal number", {"format": "decimal"}, lambda cls, text: cls(text)),
+    "fractions.Fraction": ("a fraction", {"format": "fraction"}, lambda cls, text: cls(text)),
+    "ipaddress.IPv4Address": ("an ipv4 address", {"format": "ipv4"}, lambda cls, text: cls(text)),
+    "ipaddress.IPv6Address": ("an ipv6 address", {"format": "ipv6"}, lambda cls, text: cls(text)),
+    "ipaddress.IPv4Network": ("an ipv4 network", {"format": "ipv4network"}, lambda cls, text: cls(text)),
+    "ipaddress.IPv6Network": ("an ipv6 network", {"format": "ipv6network"}, lambda cls, text: cls(text)),
+    "pathlib.Path": _PATH, "pathlib.PurePath": _PATH, "pathlib.PosixPath": _PATH, "pathlib.PurePosixPath": _PATH,
+    "pathlib.WindowsPath": _PATH, "pathlib.PureWindowsPath": _PATH, "builtins.bytes": _BYTES, "builtins.bytearray": _BYTES,
 }
 
 
@@ -1578,19 +1545,19 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 # --- rows: (annotation, its arguments, builder) -> form
 def _anything(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return _Form({}, None, hashable=False)
+    return _Form({}, hashable=False)
 
 
 def _inner(annotation: Any, args: Any, build: _Builder) -> _Form:
     return build.form(args[0] if args else Any)
 
 
-def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _Row:
+def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
     def row(annotation: Any, args: Any, build: _Builder) -> _Form:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
-            item = build.hashable(item, annotation)
-        read = None if construct is list and item.read is None else _reads_array(construct, item.read or _same)
+            item = build.hashed(item, annotation)
+        read = _same if construct is list and item.read is _same else _reads_array(construct, item.read)
         return _Form({"type": "array", "items": item.schema}, read, construct is frozenset)
     return row
 
@@ -1601,120 +1568,111 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     forms = [build.form(arg) for arg in args if arg not in ((), ...)]
     hashable = all(form.hashable for form in forms)
     if args[1:] == (...,):
-        return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read or _same), hashable)
+        return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read), hashable)
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if forms and all(form.schema == forms[0].schema for form in forms):
-        items = {"items": forms[0].schema}      # more APIs understand it
+        items = {"items": forms[0].schema}          # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     return _Form(schema, _reads_tuple([form.read for form in forms]), hashable)
 
 
-def _mapping_of(construct: Callable[[Any], Any]) -> _Row:
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        key = build.hashable(build.form(args[0]), annotation) if args and args[0] not in (str, Any) else None
-        item = build.form(args[1] if args else Any)
-        schema = {"type": "object", "additionalProperties": item.schema or True}
-        if key:
-            schema["propertyNames"] = _key_schema(key.schema)
-        plain = construct is dict and not key and not item.read
-        read = None if plain else _reads_mapping(construct, key and _reads_key(key), item.read)
-        return _Form(schema, read, hashable=False)
-    return row
-
-
-_KEY_PATTERNS = {"integer": "^-?(0|[1-9][0-9]*)$", "number": "^-?[0-9]+(\\.[0-9]+)?([eE][+-]?[0-9]+)?$",
+_KEY_PATTERNS = {"integer": "^-?(0|[1-9][0-9]*)$", "number": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$",
                  "boolean": "^(true|false)$", "null": "^null$"}
 
 
-def _key_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say of the names in an object what the schema says of the keys: those that are no text are JSON text."""
-    if "enum" in schema:
-        return {"enum": [_key_form(wire) for wire in schema["enum"]]}
-    if schema.get("type") in _KEY_PATTERNS:
-        return {"pattern": _KEY_PATTERNS[schema["type"]]}
-    return schema if schema.get("type") == "string" else {}
+def _mapping_of(construct: Callable[[Any], Any]) -> _TypeRow:
+    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
+        key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
+        schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
+        if key.schema in ({}, {"type": "string"}):
+            read = _same if construct is dict and item.read is _same else _reads_mapping(construct, key.read, item.read)
+            return _Form(schema, read, hashable=False)
+        key = build.hashed(key, annotation)
+        if "enum" in key.schema:                    # in the names of an object, what is no text is JSON text
+            schema["propertyNames"] = {"enum": [_key_form(wire) for wire in key.schema["enum"]]}
+        elif key.schema.get("type") in _KEY_PATTERNS:
+            schema["propertyNames"] = {"pattern": _KEY_PATTERNS[key.schema["type"]]}
+        elif key.schema.get("type") == "string":
+            schema["propertyNames"] = key.schema
+        return _Form(schema, _reads_mapping(construct, _reads_key(key), item.read), hashable=False)
+    return row
 
 
 def _union(annotation: Any, args: Any, build: _Builder) -> _Form:
-    forms = [build.form(arg) for arg in args]
-    if any(_may_be(form.schema, type(None), False) for form in forms if form.schema != {"type": "null"}):
-        forms = [form for form in forms if form.schema != {"type": "null"}]
+    return _union_of([build.form(arg) for arg in args], build)
+
+
+def _union_of(forms: list[_Form], build: _Builder) -> _Form:
+    null = {"type": "null"}
+    others = [form for form in forms if form.schema != null]
+    if any(_may_be(form.schema, type(None), named=False) for form in others):
+        forms = others
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if any(form.read for form in forms) else None
+    read = _same if all(form.read is _same for form in forms) else _reads_union(forms, build.definitions)
     return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
 
 
-def _or_null(form: _Form, build: _Builder) -> _Form:
-    """Let a form take null too, as a parameter does whose default is None."""
-    if _may_be(form.schema, type(None), False):
-        return form
-    null = _Form({"type": "null"})
-    schema = {"anyOf": [form.schema, null.schema]}
-    if "description" in form.schema:
-        schema["description"] = form.schema.pop("description")
-    return _Form(schema, form.read and _reads_union([form, null], build.definitions), form.hashable)
-
-
 def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
-    """Say which values there are; only those that JSON spells another way need a reader."""
     try:
-        values = {_strict_json(value): value for value in args if type(value) is not bool}
-        wires = [_strict_json(value) for value in args]
+        wires = [_json_form(value, set(), strict=True) for value in args]
+        return _values_form(wires, args)
     except (TypeError, ValueError):
-        return build.refuse(annotation, "Literal of str, int, bool, None or Enum members")
-    kinds = {_TYPE_OF[type(wire)] for wire in wires}
-    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
-    plain = all(type(value) in (str, bool, type(None)) for value in args)
-    return _Form(schema, None if plain else _reads_choice(values))
+        return build.refuse(annotation)
 
 
 def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
     if issubclass(cls, enum.Flag) or not len(cls):
-        return build.refuse(cls, "list[Literal[...]]")
-    wires = [_member_form(member) for member in cls]
-    form = _literal(cls, wires, build)
-    members = dict(zip(wires, cls))
-    return form._replace(read=members.__getitem__)
+        return build.refuse(cls)
+    return _values_form([_member_form(member) for member in cls], list(cls))
+
+
+def _values_form(wires: Sequence[Any], values: Sequence[Any]) -> _Form:
+    """Offer the values that are written as `wires`; those that JSON may spell another way (5.0) need a reader."""
+    kinds = {_SCALARS[type(wire)] for wire in wires}
+    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
+    plain = all(type(value) in (str, bool, type(None)) for value in values)
+    return _Form(schema, _same if plain else lambda wire: by_wire[type(wire) is bool, wire])
+
+
+# what a note in Annotated may say, as an attribute of annotated-types, pydantic's FieldInfo or their like -> keyword
+_NOTES = {
+    "gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum", "multiple_of": "multipleOf",
+    "min_length": "min", "max_length": "max", "pattern": "pattern", "description": "description",
+    "documentation": "description",
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def _annotated(annotation: Any, args: Any, build: _Builder) -> _Form:
     form = build.form(args[0])
     for note in args[1:]:
-        _say(form.schema, note)
+        _add_note(form.schema, note)
     return form
 
 
-_CONSTRAINTS: dict[str, tuple[str, Any]] = {
-    "description": ("description", str), "documentation": ("description", str), "pattern": ("pattern", (str, re.Pattern)),
-    "gt": ("exclusiveMinimum", (int, float)), "ge": ("minimum", (int, float)), "lt": ("exclusiveMaximum", (int, float)),
-    "le": ("maximum", (int, float)), "multiple_of": ("multipleOf", (int, float)),
-    "min_length": ("min", int), "max_length": ("max", int),
-}
-_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
-
-
-def _say(schema: dict[str, Any], note: Any) -> None:
-    """Say in the schema what a note in Annotated says: a text, a dict, or anything with the attributes of annotated-types."""
+def _add_note(schema: dict[str, Any], note: Any) -> None:
     if isinstance(note, str):
         schema["description"] = note
     elif isinstance(note, Mapping):
-        schema.update(_strict_json(note))
+        schema.update(to_json(note))
     else:
-        metadata = getattr(note, "metadata", None)      # where pydantic's FieldInfo keeps its constraints
+        metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
         for inner in metadata if isinstance(metadata, (list, tuple)) else ():
-            _say(schema, inner)
-        for attribute, (keyword, kind) in _CONSTRAINTS.items():
+            _add_note(schema, inner)
+        for attribute, keyword in _NOTES.items():
             value = getattr(note, attribute, None)
-            if isinstance(value, kind):
-                value = getattr(value, "pattern", value)
+            value = getattr(value, "pattern", value)
+            if isinstance(value, (str, int, float)):
                 kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
-                lengths = [keyword + _LENGTHS[each] for each in kinds if each in _LENGTHS]
+                lengths = [keyword + _LENGTHS[kind] for kind in kinds if kind in _LENGTHS]
                 schema.update(dict.fromkeys(lengths if keyword in ("min", "max") else [keyword], value))
 
 
 def _type_variable(variable: Any, args: Any, build: _Builder) -> _Form:
-    return build.form(typing.Union[variable.__constraints__] if variable.__constraints__ else variable.__bound__ or Any)
+    constraints = variable.__constraints__
+    return build.form(typing.Union[constraints] if constraints else variable.__bound__ or Any)
 
 
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1724,52 +1682,50 @@ def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 
 def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
-    """Put types in the place of type variables."""
-    free = getattr(annotation, "__parameters__", ()) if known else ()
-    if annotation in known if isinstance(annotation, typing.TypeVar) else False:
-        return known[annotation]
-    return annotation[tuple(known.get(each, each) for each in free)] if free and not isinstance(annotation, type) else annotation
+    """Put the known types in the place of type variables."""
+    if isinstance(annotation, typing.TypeVar):
+        return known.get(annotation, annotation)
+    free = () if isinstance(annotation, type) else getattr(annotation, "__parameters__", ())
+    return annotation[tuple(known.get(each, each) for each in free)] if free and known else annotation
 
 
 def _forward(annotation: Any, args: Any, build: _Builder) -> _Form:
     return build.form(_hints_of(types.SimpleNamespace(__annotations__={"it": annotation}))["it"])
 
 
-def _unresolved(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(annotation.text, f"a name that can be found: {annotation.why}")
+def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(annotation)
 
 
 # --- classes with named fields
-def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) -> _Row:
+def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) -> _TypeRow:
     def row(annotation: Any, args: Any, build: _Builder) -> _Form:
         cls = typing.get_origin(annotation) or annotation
-        name = re.sub(r"\W+", "_", "_".join([cls.__name__, *(getattr(arg, "__name__", "") or str(arg) for arg in args)]), flags=re.ASCII)
-        return build.named(annotation, name, lambda: _class_form(cls, args, fields_of, build))
+
+        def make() -> _Form:
+            known = dict(zip(getattr(cls, "__parameters__", ()), args))
+            hints = {name: _filled(hint, known) for name, hint in _hints_of(cls).items()}
+            schema, readers, hashable = build.object_of(fields_of(cls, hints), f"{cls.__name__}.")
+            text = cls.__dict__.get("__doc__") or ""
+            if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
+                schema = {"description": inspect.cleandoc(text), **schema}
+            read = _reads_fields(readers) if readers else _same
+            if issubclass(cls, dict):
+                return _Form(schema, read, hashable=False)
+            return _Form(schema, _reads_class(cls, read), hashable and cls.__hash__ is not None)
+        return build.named(annotation, "_".join([cls.__name__, *(getattr(arg, "__name__", "") for arg in args)]), make)
     return row
-
-
-def _class_form(cls: Any, args: Any, fields_of: Any, build: _Builder) -> _Form:
-    known = dict(zip(getattr(cls, "__parameters__", ()), args))
-    hints = {name: _filled(hint, known) for name, hint in _hints_of(cls).items()}
-    schema, readers, hashable = build.object_of(fields_of(cls, hints), f"{cls.__name__}.")
-    text = cls.__dict__.get("__doc__") or ""
-    if text and not text.startswith(cls.__name__ + "("):        # that one was made by @dataclass or NamedTuple
-        schema = {"description": inspect.cleandoc(text), **schema}
-    if issubclass(cls, dict):
-        return _Form(schema, _reads_fields(readers) if readers else None, hashable=False)
-    return _Form(schema, _reads_class(cls, readers), cls.__hash__ is not None and hashable)
 
 
 def _dataclass_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
     for each in fields(cls):
         if each.init:
-            made = _REQUIRED if each.default_factory is MISSING else _SOME_DEFAULT
-            yield _Field(each.name, hints.get(each.name, Any), made if each.default is MISSING else each.default)
+            default = _SOME_DEFAULT if each.default_factory is not MISSING else each.default
+            yield _Field(each.name, hints.get(each.name, Any), _REQUIRED if default is MISSING else default)
 
 
 def _namedtuple_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    for name in cls._fields:
-        yield _Field(name, hints.get(name, Any), cls._field_defaults.get(name, _REQUIRED))
+    return (_Field(name, hints.get(name, Any), cls._field_defaults.get(name, _REQUIRED)) for name in cls._fields)
 
 
 def _attrs_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
@@ -1781,90 +1737,99 @@ def _attrs_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
 
 def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
     for name, annotation in hints.items():
-        required, hint = name in cls.__required_keys__, annotation
-        while _full_name(typing.get_origin(hint)) in ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated"):
-            word = _full_name(typing.get_origin(hint))
+        required, inner = name in cls.__required_keys__, annotation
+        while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
             required = word == "typing.Required" or (required and word != "typing.NotRequired")
-            hint = typing.get_args(hint)[0]
+            inner = typing.get_args(inner)[0]
         yield _Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT)
+
+
+_QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
 
 
 def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     def read(value: Any) -> Any:
         try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: then strict models take dates too
+            return cls.model_validate_json(_write_json(value))      # as JSON: so strict models take dates, too
         except Exception as error:
             raise _refused_by(error) from None
-    return build.named(cls, re.sub(r"\W+", "_", cls.__name__), lambda: _Form(_adopted(cls, build), read, cls.__hash__ is not None))
-
-
-def _adopted(cls: Any, build: _Builder) -> dict[str, Any]:
-    """Take over a pydantic model's schema: what it defines becomes a named type of ours."""
-    try:
-        schema = cls.model_json_schema()
-    except Exception as error:
-        return build.refuse(cls, f"fields with a JSON form: {_error_text(error)}").schema
 
     def adopt(part: Any) -> Any:
+        """Refer to what the model defines as to a named type of ours."""
         if not isinstance(part, dict):
             return part
-        target = part.get("$ref")
+        target = part.pop("$ref", None)
         place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
-        place.update({word: value for word, value in part.items() if word not in ("$ref", "discriminator")})
+        place.update(part)
+        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
         return place
-    definitions = schema.pop("$defs", {})
-    for name, definition in definitions.items():
-        build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
-    return _map_schema(schema, adopt)
+
+    def make() -> _Form:
+        try:
+            schema = cls.model_json_schema()
+        except Exception as error:
+            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
+        for name, definition in schema.pop("$defs", {}).items():
+            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+    return build.named(cls, cls.__name__, make)
 
 
-# --- the table: what stands at the head of an annotation -> its row
-_Row = Callable[[Any, Any, "_Builder"], _Form]
-_SIMPLE: dict[Any, tuple[str, _Read | None]] = {
-    str: ("string", None), int: ("integer", _as_int), float: ("number", _as_float), bool: ("boolean", None),
-    type(None): ("null", None),
-}
-_ROWS: dict[str, _Row] = {
+# --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
+_ROWS: dict[str, _TypeRow] = {
     "typing.Any": _anything, "builtins.object": _anything, "inspect._empty": _anything,
     "typing.LiteralString": lambda annotation, args, build: build.form(str),
-    "builtins.list": _array_of(list), "collections.abc.Sequence": _array_of(list),
-    "collections.abc.MutableSequence": _array_of(list), "collections.abc.Iterable": _array_of(list),
-    "collections.abc.Collection": _array_of(list), "collections.deque": _array_of(deque),
-    "builtins.set": _array_of(set), "collections.abc.Set": _array_of(set), "collections.abc.MutableSet": _array_of(set),
-    "builtins.frozenset": _array_of(frozenset), "builtins.tuple": _tuple,
-    "builtins.dict": _mapping_of(dict), "collections.abc.Mapping": _mapping_of(dict),
-    "collections.abc.MutableMapping": _mapping_of(dict),
+    "builtins.list": _array_of(list), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
+    "builtins.set": _array_of(set), "builtins.frozenset": _array_of(frozenset), "builtins.dict": _mapping_of(dict),
+    "collections.abc.Sequence": _array_of(list), "collections.abc.MutableSequence": _array_of(list),
+    "collections.abc.Iterable": _array_of(list), "collections.abc.Collection": _array_of(list),
+    "collections.abc.Set": _array_of(set), "collections.abc.MutableSet": _array_of(set),
+    "collections.abc.Mapping": _mapping_of(dict), "collections.abc.MutableMapping": _mapping_of(dict),
     "typing.Union": _union, "types.UnionType": _union, "typing.Literal": _literal, "typing.Annotated": _annotated,
     "typing.Final": _inner, "typing.Required": _inner, "typing.NotRequired": _inner, "typing.ReadOnly": _inner,
     **dict.fromkeys(_SPELLED, _spelled),
 }
-_ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _Row]] = [
-    (lambda head: isinstance(head, _Unresolved), _unresolved),
+_ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
+    (lambda head: isinstance(head, (_Unresolved)), _refused),
     (lambda head: isinstance(head, (str, typing.ForwardRef)), _forward),
     (lambda head: isinstance(head, typing.TypeVar), _type_variable),
     (lambda head: hasattr(head, "__supertype__"), lambda annotation, args, build: build.form(annotation.__supertype__)),
-    (lambda head: hasattr(head, "__value__") and hasattr(head, "__type_params__"), _alias),
-    (lambda head: not isinstance(head, type), lambda annotation, args, build: build.refuse(annotation)),
+    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
+    (lambda head: not isinstance(head, type), _refused),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
     (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
     (lambda head: hasattr(head, "__attrs_attrs__"), _class_with(_attrs_fields)),
     (is_dataclass, _class_with(_dataclass_fields)),
     (lambda head: issubclass(head, tuple) and hasattr(head, "_field_defaults"), _class_with(_namedtuple_fields)),
     (lambda head: issubclass(head, dict) and hasattr(head, "__required_keys__"), _class_with(_typed_dict_fields)),
-    (lambda head: True, lambda annotation, args, build: build.refuse(annotation)),
+    (lambda head: True, _refused),
 ]
-_WRITE_INSTEAD = {
-    "collections.abc.Callable": "a Literal of the names of what there is to call", "builtins.complex": "tuple[float, float]",
-    "builtins.type": "a Literal of names", "collections.abc.Iterator": "list", "collections.abc.Generator": "list",
+_INSTEAD = {
+    "collections.abc.Callable": "a Literal of the names of what there is to call", "typing.Literal": "str, int or Enum members",
+    "builtins.type": "a Literal of names", "builtins.complex": "tuple[float, float]",
+    "collections.abc.Iterator": "list", "collections.abc.Generator": "list",
 }
+_ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
 
 
-def _row_of(head: Any) -> _Row:
+@functools.lru_cache(maxsize=512)
+def _row_of(head: Any) -> _TypeRow:
     return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
 
 
+def _fits_at_sight(value: Any, schema: dict[str, Any]) -> bool:
+    """Tell of a scalar whether it fits, without a validator: that costs more than all the rest."""
+    kind = type(value)
+    if value is None:
+        return _may_be(schema, kind, named=False)
+    if kind not in _SCALARS or not schema.keys() <= {"type", "enum", "description"}:
+        return False
+    typed = schema.get("type") in (_SCALARS[kind], "number" if kind is int else None)
+    return typed and value in schema.get("enum", (value,)) and (kind is not float or math.isfinite(value))
+
+
 class _Builder:
-    """Make the forms of the types of one schema: it knows the named types met so far, and all problems."""
+    """Make the forms of all types in one schema: it knows the named types met so far, and what is wrong."""
 
     def __init__(self) -> None:
         self.forms: dict[Any, _Form | None] = {}            # of the named types; None: still being made
@@ -1873,103 +1838,112 @@ class _Builder:
         self.definitions: dict[str, Any] = {}               # `$defs`, once the schema is finished
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
-        self.place = ""
+        self.place = "type"
         self.depth = 0
 
     def form(self, annotation: Any) -> _Form:
-        """Give the form of a type, inside this schema."""
-        if type(annotation) is type and annotation in _SIMPLE:
-            name, read = _SIMPLE[annotation]
-            return _Form({"type": name}, read)
+        """Give the form of a type as a part of this schema."""
+        if type(annotation) is type and annotation in _SCALARS:
+            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _same))
         if annotation is None:
             return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
-            return self.refuse("the type", f"a type that is nested at most {MAX_DEPTH} levels deep")
+            return self.refuse("a type nested so deep")
         self.depth += 1
-        head = typing.get_origin(annotation) or annotation
-        form = _row_of(head)(annotation, typing.get_args(annotation), self)
+        origin = typing.get_origin(annotation)
+        form = _row_of(annotation)(annotation, (), self) if origin is None else (
+            _row_of(origin)(annotation, typing.get_args(annotation), self))
         self.depth -= 1
         return form
 
-    def refuse(self, annotation: Any, instead: str = "") -> _Form:
+    def refuse(self, annotation: Any, instead: str | None = None) -> _Form:
         """Note that a type has no JSON form, and what to write instead."""
-        instead = instead or _WRITE_INSTEAD.get(_full_name(typing.get_origin(annotation) or annotation), (
-            "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"))
-        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-        self.problems.append(f"{self.place or 'type'}: {text} has no JSON form (write {instead})")
+        if isinstance(annotation, _Unresolved):
+            self.problems.append(f"{self.place}: {annotation.text} is not found ({annotation.why})")
+        else:
+            text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+            instead = instead or _INSTEAD.get(_full_name(typing.get_origin(annotation) or annotation), _ANYTHING_ELSE)
+            self.problems.append(f"{self.place}: {text} has no JSON form (write {instead})")
         return _Form({})
 
-    def hashable(self, form: _Form, annotation: Any) -> _Form:
+    def hashed(self, form: _Form, annotation: Any) -> _Form:
         """Give the form of what is put into a set or taken as a key."""
         if form.schema == {}:
-            return _Form({"type": ["string", "number", "boolean", "null"]})
-        return form if form.hashable else self.refuse(annotation, "list: its items cannot be hashed")
+            return _Form({"anyOf": [{"type": name} for name in _SCALARS.values()]})
+        return form if form.hashable else self.refuse(annotation, "a list, or items that can be hashed")
 
-    def refer(self, key: Any, name: str = "") -> dict[str, Any]:
+    def refer(self, key: Any, name: str) -> dict[str, Any]:
         """Give a schema that refers to a named type; `finish` may put the definition in its place."""
         if key not in self.names:
-            taken = set(self.names.values())
-            self.names[key] = next(each for each in (name, *(f"{name}_{n}" for n in range(2, 10**6))) if each not in taken)
+            name = wished = re.sub(r"\W+", "_", name, flags=re.ASCII)
+            while name in self.names.values():
+                name = f"{wished}_{len(self.names)}"
+            self.names[key] = name
         place = {"$ref": f"#/$defs/{self.names[key]}"}
         self.places.setdefault(key, []).append(place)
         return place
 
     def named(self, key: Any, name: str, make: Callable[[], _Form], inline: bool = False) -> _Form:
-        """Give the form of a named type, made when it is first met; `inline`: refer to it only where it contains itself."""
+        """Give the form of a named type, made where it is first met; `inline`: referred to only where it holds itself."""
         if key in self.forms:
-            place, known = self.refer(key, name), self.forms[key]
-            return known._replace(schema=place) if known else _Form(place, lambda value: self.forms[key].read(value))
+            known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))     # type: ignore[union-attr]
+            return known._replace(schema=self.refer(key, name))
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
-        form = make()
+        self.forms[key] = form = make()
         if inline and key not in self.places:
             del self.forms[key]
             return form
-        self.forms[key] = form._replace(read=form.read or _same)
         return form._replace(schema=place or self.refer(key, name))
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
-        """Give (schema, readers by name, whether all values are hashable) of an object with these fields."""
+        """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties, required, readers, hashable, place = {}, [], {}, True, self.place
-        for name, annotation, default, description in rows:
+        for name, annotation, default, text in rows:
             self.place = owner + name
-            form = self.form(annotation) if default is not None else _or_null(self.form(annotation), self)
+            form = self.form(annotation)
+            if default is None:                     # then None is as good as any other value
+                form = self.or_null(form)
             properties[name] = schema = form.schema
-            if description:
-                schema.setdefault("description", description)
+            if text and "description" not in schema:
+                schema["description"] = text
             if default is _REQUIRED:
                 required.append(name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if form.read:
+            if form.read is not _same:
                 readers[name] = form.read
             hashable = hashable and form.hashable
         self.place = place
-        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        if not required:
-            del schema["required"]
-        return schema, readers, hashable
+        schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+        return {**schema, "additionalProperties": False}, readers, hashable
+
+    def or_null(self, form: _Form) -> _Form:
+        text = form.schema.pop("description", None)
+        form = _union_of([form, _Form({"type": "null"})], self)
+        form.schema.update({"description": text} if text else {})
+        return form
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
-        """Say the default in the schema, where it has a JSON form that fits it."""
-        if _TYPE_OF.get(type(default)) == schema.get("type", 0) and "enum" not in schema:
+        """Say the default in the schema, if it has a JSON form that fits."""
+        if _fits_at_sight(default, schema):
             schema["default"] = default
             return
         try:
-            self.defaults.append((schema, _strict_json(default)))
+            self.defaults.append((schema, _json_form(default, set(), strict=True)))
         except Exception:
-            pass                            # on purpose: such a default is the function's own affair
+            pass                                    # on purpose: such a default is the function's own affair
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Put the definitions of types used once in their places, the others into `$defs`."""
         for key, places in self.places.items():
-            definition = self.forms[key].schema
+            definition = self.forms[key].schema     # type: ignore[union-attr]
             if len(places) > 1:
                 self.definitions[self.names[key]] = definition
             else:
-                rest = {word: value for word, value in places[0].items() if word != "$ref"}
+                said_here = {word: said for word, said in places[0].items() if word != "$ref"}
                 places[0].clear()
-                places[0].update({**definition, **rest})
+                places[0].update({**definition, **said_here})
         for place, wire in self.defaults:
             if is_valid(wire, {**place, "$defs": self.definitions}):
                 place["default"] = wire
@@ -1978,56 +1952,57 @@ class _Builder:
     def check(self, subject: str) -> None:
         """Raise all problems at once."""
         if self.problems:
-            raise ToolDefinitionError(f"{subject}: " + "\n".join(self.problems))
+            raise ToolDefinitionError(f"{subject}: " + "; ".join(self.problems))
 
 
 # --- string annotations
 def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class, resolved."""
+    """Give the annotations of a function or class, resolved: where a name is missing, by what the callers know."""
     try:
-        return typing.get_type_hints(thing, include_extras=True)
+        return _CLASS_HINTS(thing) if isinstance(thing, type) else typing.get_type_hints(thing, include_extras=True)
     except Exception:
-        return _hints_one_by_one(thing)     # some name is not found where the thing was defined
-
-
-def _hints_one_by_one(thing: Any) -> dict[str, Any]:
-    """Resolve each annotation for itself, also by the local names of the functions that are running."""
-    hints: dict[str, Any] = {}
+        hints: dict[str, Any] = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
+        names = _names_for(owner)
         for name, annotation in _annotations_of(owner).items():
-            holder = types.SimpleNamespace(__annotations__={name: annotation})
             try:
-                hints |= typing.get_type_hints(holder, _names_for(owner), include_extras=True)
+                holder = types.SimpleNamespace(__annotations__={name: annotation})
+                hints |= typing.get_type_hints(holder, names, include_extras=True)
             except Exception as error:
                 hints[name] = _Unresolved(str(annotation), _error_text(error))
     return hints
+
+
+_CLASS_HINTS = functools.lru_cache(maxsize=512)(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def _annotations_of(owner: Any) -> dict[str, Any]:
     if sys.version_info >= (3, 14):
         import annotationlib
         return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-    return vars(owner).get("__annotations__") or {} if isinstance(owner, type) else getattr(owner, "__annotations__", {})
+    return (owner.__dict__ if isinstance(owner, type) else {"__annotations__": getattr(owner, "__annotations__", {})}
+            ).get("__annotations__", {})
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may use: of its module, of its closure, of the running functions."""
+    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
     names: dict[str, Any] = {}
     frame: Any = sys._getframe()
     while frame:
         if frame.f_globals is not globals():
-            names = {**frame.f_globals, **frame.f_locals, **names} if not names else {**frame.f_locals, **names}
+            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
         frame = frame.f_back
-    function = inspect.unwrap(owner) if callable(owner) and not isinstance(owner, type) else owner
+    function = inspect.unwrap(owner) if callable(owner) else owner
     if inspect.isfunction(function):
-        names |= inspect.getclosurevars(function).nonlocals
-    module = sys.modules.get(getattr(owner, "__module__", None) or "")
-    return {**names, getattr(owner, "__name__", ""): owner, **getattr(function, "__globals__", vars(module) if module else {})}
+        names.update(inspect.getclosurevars(function).nonlocals)
+    names[getattr(owner, "__name__", "")] = owner
+    names.update(getattr(function, "__globals__", None) or vars(sys.modules.get(getattr(owner, "__module__", ""), types)))
+    return names
 
 
 # --- what is public
 def _form_of(annotation: Any) -> _Form:
-    """Give the form of a type that stands alone; its schema has the `$defs`."""
+    """Give the form of a type that stands alone: its schema holds the `$defs`."""
     build = _Builder()
     form = build.form(annotation)
     schema = build.finish(form.schema)
@@ -2054,7 +2029,7 @@ def from_json(annotation: Any, value: Any) -> Any:
     errors = list(iter_errors(value, form.schema))
     if errors:
         raise _unfit(errors)
-    return form.read(value) if form.read else value
+    return form.read(value)
 
 
 # ---------------------------------------------------------------------------
@@ -2096,55 +2071,69 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_PARAMETER_SECTIONS = frozenset({"args", "arguments", "parameters", "params", "keyword args", "keyword arguments",
-                                 "other parameters", "other args", "other arguments"})
-_OTHER_SECTIONS = frozenset({"returns", "return", "yields", "yield", "raises", "raise", "warns", "example", "examples",
-                             "attributes", "methods", "see also", "references", "todo"})
-_UNDERLINE = re.compile(r"[-=]{3,}\Z")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?: +|\Z)(.*)")
-_NUMPY_ENTRY = re.compile(r"((?:\*{0,2}\w+, ?)*\*{0,2}\w+) ?(?::.*)?()\Z")
-_SPHINX_FIELD = re.compile(r":(?:(param|parameter|arg|argument|key|keyword) [^:]*?\*{0,2}(\w+)|[\w ]+):(?: +|\Z)(.*)")
+_SECTIONS = {                       # heading -> whether it lists parameters
+    **dict.fromkeys(("args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other args",
+                     "other parameters"), True),
+    **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
+                     "methods", "see also", "references", "todo"), False),
+}
+_MARGIN = re.compile(r"\n( *)(?=\S)")
+_HEADING = re.compile(r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)")
+_INDENTED = re.compile(r"(?:\n[ \t].*|\n(?=\n))*")
+_GOOGLE_ENTRY = re.compile(r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)")
+_NUMPY_ENTRY = re.compile(r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)")
+_SPHINX_FIELD = re.compile(r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?\*{0,2}(\w+)|[\w ]+):"
+                           r"(.*(?:\n[ \t].*)*)")
 
 
 def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
-    """Split a docstring into (description, {parameter: text}); what it says of results and errors is left out.
+    r"""Split a docstring into (description, {parameter: text}); what it says of results and errors is left out.
 
-    >>> parse_docstring("Add.\\n\\nArgs:\\n    a (int): One.\\n    b: The\\n      other.")
+    >>> parse_docstring("Add.\n\nArgs:\n    a (int): One.\n    b: The\n      other.")
     ('Add.', {'a': 'One.', 'b': 'The other.'})
     """
     if not text or "\n" not in text:
         return (text or "").strip(), {}
-    lines = inspect.cleandoc(text).split("\n")
-    description: list[str] = []
-    texts: dict[str, list[str]] = {}
-    sink, entry_of, numpy, margin = description, None, False, 0        # where lines go · how an entry begins, and where
-    for line, following in zip(lines, [*lines[1:], ""]):
-        bare = line.strip()
-        indent = len(line) - len(line.lstrip())
-        underlined = bool(_UNDERLINE.match(following)) and indent == 0
-        if indent == 0 and (underlined or bare.endswith(":")) and (section := bare.rstrip(": ").lower()) in _SECTIONS:
-            sink, numpy, margin = [], underlined, 0 if underlined else len(line) + 99
-            entry_of = None if section in _OTHER_SECTIONS else _NUMPY_ENTRY if numpy else _GOOGLE_ENTRY
-        elif indent == 0 and (field := _SPHINX_FIELD.match(line)):
-            sink, entry_of, numpy = [field[3]], None, False
-            texts.update({field[2]: sink} if field[1] else {})
-        elif bare and indent == 0 and (underlined or not numpy):
-            sink, entry_of, numpy = description, None, False
-            sink.append(line)
-        elif entry_of and indent <= margin and (entry := entry_of.match(bare)):
-            sink, margin = [entry[2]], indent
-            texts.update(dict.fromkeys(re.findall(r"\w+", entry[1]), sink))
-        else:
-            sink.append(line if sink is description else bare)
-    return "\n".join(description).strip(), {name: _prose(lines) for name, lines in texts.items() if any(lines)}
+    texts: dict[str, str] = {}
+    description, *sections = _HEADING.split(f"\n{_dedented(text.strip().expandtabs())}\n")
+    for heading, mark, block in zip(sections[::3], sections[1::3], sections[2::3]):
+        lists_parameters = _SECTIONS.get(heading.lower())
+        if lists_parameters is None:
+            description += f"\n{heading}{mark}{block}"
+            continue
+        if mark == ":":                             # Google's: it ends where the indentation ends
+            end = _INDENTED.match(block).end()      # type: ignore[union-attr]
+            description, block = f"{description}\n{block[end:]}", block[:end] + "\n"
+        if lists_parameters and mark == ":":
+            texts.update(_GOOGLE_ENTRY.findall(_dedented(block)))
+        elif lists_parameters:
+            for names, said in _NUMPY_ENTRY.findall(block):
+                texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
+    if "\n:" in description:
+        texts.update({name: said for name, said in _SPHINX_FIELD.findall(description) if name})
+        description = _SPHINX_FIELD.sub("", description)
+    while "\n\n\n" in description:
+        description = description.replace("\n\n\n", "\n\n")
+    return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
-_SECTIONS = _PARAMETER_SECTIONS | _OTHER_SECTIONS
+def _dedented(text: str) -> str:
+    """Take away what all lines but the first are indented by."""
+    return text.replace("\n" + min(_MARGIN.findall(text), default=""), "\n")
 
 
-def _prose(lines: Iterable[str]) -> str:
+def _prose(text: str) -> str:
     """Join wrapped lines; the items of a list keep their lines."""
-    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(line for line in lines if line))
+    text = text.strip()
+    if "\n" not in text:
+        return text
+    lines = [line.strip() for line in text.split("\n")]
+    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
+
+
+def _docstring_of(func: Any) -> str | None:
+    holder = _annotated_part(func)
+    return holder.__doc__ or inspect.getdoc(holder) or (None if isinstance(func, functools.partial) else func.__doc__)
 
 
 # --- signatures
@@ -2152,14 +2141,85 @@ class _Takes(NamedTuple):
     """Hold what a function takes: what the model may fill in, and how it is passed."""
 
     offered: list[_Field]
-    positional: list[inspect.Parameter]     # positional-only, in order, injected ones too
+    positional: list[inspect.Parameter]     # positional-only, in order, hidden ones too
     rest: list[Any]                         # the annotation of **kwargs, where there is one
-    injected: dict[str, Any]                # parameter -> value or ContextVar
-    hidden: set[str]                        # all that the model must not send
+    injected: Mapping[str, Any]             # parameter -> value or ContextVar
+    hidden: set[str]                        # what the model must not send
+
+    def names(self) -> list[str]:
+        return [each.name for each in self.offered]
 
 
+def _annotated_part(func: Any) -> Any:
+    """Give what carries the annotations and the docstring of a callable."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
+        return func
+    return func.__init__ if isinstance(func, type) else type(func).__call__
+
+
+def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
+    """Sort the parameters of a function; note what cannot be offered."""
+    bound = func.keywords if isinstance(func, functools.partial) else {}
+    takes = _Takes([], [], [], inject, {*inject, *bound})
+    try:
+        parameters = inspect.signature(func).parameters
+    except (TypeError, ValueError) as error:
+        build.problems.append(f"{error} (write a function around it)")
+        return takes
+    hints = _hints_of(_annotated_part(func))
+    for name, parameter in parameters.items():
+        default, kind = parameter.default, parameter.kind
+        annotation = hints[name] if name in hints else parameter.annotation
+        if default is None:
+            annotation = _unwrapped(annotation)
+        if kind is parameter.VAR_KEYWORD:
+            _take_rest(annotation, takes)
+        elif kind is not parameter.VAR_POSITIONAL:
+            if kind is parameter.POSITIONAL_ONLY:
+                takes.positional.append(parameter)
+            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
+                takes.hidden.add(name)
+            if name not in takes.hidden:
+                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
+            elif default is _REQUIRED and name not in inject:
+                build.problems.append(f"{name}: has no value (write inject={{{_shown(name)}: ...}}, or a default)")
+    _check_taken(takes, parameters, build)
+    return takes
+
+
+def _take_rest(annotation: Any, takes: _Takes) -> None:
+    """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
+    if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
+        keys = typing.get_args(annotation)[0]
+        takes.offered.extend(_typed_dict_fields(keys, _hints_of(keys)))
+    else:
+        takes.rest.append(annotation)
+
+
+def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
+    first = next(iter(parameters), "")
+    if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
+        build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
+    if TOOLCALL_REASON in parameters:
+        build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
+    for name in takes.injected:
+        if name not in parameters and not takes.rest:
+            build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
+
+
+def _unwrapped(annotation: Any) -> Any:
+    """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
+    arguments = typing.get_args(annotation)
+    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
+        return arguments[0]
+    return annotation
+
+
+# --- a function as a tool
 def parameters_of(func: Callable[..., Any]) -> dict[str, Any]:
-    """Give the JSON Schema of a function's parameters.
+    """Give the JSON Schema of what a function takes.
 
     >>> def add(a: int, b: int = 1): ...
     >>> parameters_of(add)["properties"]["b"]
@@ -2170,7 +2230,7 @@ def parameters_of(func: Callable[..., Any]) -> dict[str, Any]:
 
 def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = None,
                       inject: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any], _Bind | None]:
-    """Give (description, parameters, bind) of a function; ToolDefinitionError says all that is wrong with it.
+    """Give (description, parameters, bind) of a function; a ToolDefinitionError says all that is wrong with it.
 
     bind: arguments that fit -> (args, kwargs) as the annotations promise; None where func(**arguments) is right.
     """
@@ -2178,190 +2238,95 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     description, texts = parse_docstring(_docstring_of(func))
     takes = _taken_by(func, texts, inject or {}, build)
     if parameters is None:
-        schema, bind = _from_signature(takes, build)
+        schema, read = _from_signature(takes, build)
     elif isinstance(parameters, Mapping):
-        schema, bind = _from_contract(parameters, takes, build)
+        schema, read = _from_contract(parameters, takes, build)
     else:
-        schema, bind = _from_model(parameters, takes, build)
+        schema, read = _from_model(parameters, takes, build)
     build.check(f'tool "{name}"')
-    return description, schema, bind
+    return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
 
-def _docstring_of(func: Any) -> str | None:
-    while isinstance(func, functools.partial):
-        func = func.func
-    if not inspect.isroutine(func) and not hasattr(func, "__wrapped__") and not isinstance(func, type):
-        func = func if type(func).__call__.__doc__ is None else type(func).__call__
-    return func.__doc__ or inspect.getdoc(func)
-
-
-def _annotated_part(func: Any) -> Any:
-    """Give what carries the annotations of a callable."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    if isinstance(func, type):
-        return func.__init__
-    return func if inspect.isroutine(func) or hasattr(func, "__wrapped__") else type(func).__call__
-
-
-def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
-    """Sort the parameters of a function; what cannot be offered is noted as a problem."""
-    try:
-        parameters = list(inspect.signature(func).parameters.values())
-    except (TypeError, ValueError) as error:
-        build.problems.append(f"the signature cannot be read: {error} (write a function around it)")
-        return _Takes([], [], [], {}, set())
-    hints = _hints_of(_annotated_part(func))
-    takes = _Takes([], [], [], dict(inject), {*inject, *(func.keywords if isinstance(func, functools.partial) else ())})
-    for parameter in parameters:
-        name, kind, default = parameter.name, parameter.kind, parameter.default
-        annotation = hints.get(name, parameter.annotation)
-        if kind is parameter.VAR_KEYWORD:
-            _take_rest(annotation, takes)
-        elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY:
-                takes.positional.append(parameter)
-            if type(annotation) is not type and _is_injected(annotation):
-                takes.hidden.add(name)
-            if name not in takes.hidden:
-                takes.offered.append(_Field(name, _unwrapped(annotation, default), default, texts.get(name, "")))
-            elif default is _REQUIRED and name not in inject:
-                build.problems.append(f'{name}: Injected needs a value (write inject={{"{name}": ...}}, or a default)')
-    _check_taken(takes, parameters, build)
-    return takes
-
-
-def _take_rest(annotation: Any, takes: _Takes) -> None:
-    """Take up **kwargs: names of any kind, or the keys of Unpack[TypedDict]."""
-    if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        keys = typing.get_args(annotation)[0]
-        takes.offered.extend(_typed_dict_fields(keys, _hints_of(keys)))
-    else:
-        takes.rest.append(annotation)
-
-
-def _check_taken(takes: _Takes, parameters: Sequence[inspect.Parameter], build: _Builder) -> None:
-    names = {parameter.name for parameter in parameters}
-    for field_ in takes.offered:
-        if field_.name == TOOLCALL_REASON:
-            build.problems.append(f"{TOOLCALL_REASON}: is the name of the reason that a model may give (write another)")
-    first = takes.offered[0] if takes.offered and parameters[0].name == takes.offered[0].name else None
-    if first and first.name in ("self", "cls") and first.annotation is _REQUIRED and first.default is _REQUIRED:
-        build.problems.append(f"{first.name}: this is a method without its object (write instance.method)")
-    for name in takes.injected:
-        if name not in names and not takes.rest:
-            build.problems.append(f"inject: {_shown(name)} is no parameter of the function (there are: {_listed(names)})")
-
-
-def _is_injected(annotation: Any) -> bool:
-    """Tell whether an annotation is Injected in one of its spellings; 3.10 wraps it as Optional where the default is None."""
-    arguments = typing.get_args(annotation)
-    if _full_name(typing.get_origin(annotation)) == "typing.Annotated":
-        return any(argument is _Injected or argument is Injected for argument in arguments) or _is_injected(arguments[0])
-    return type(None) in arguments and any(map(_is_injected, arguments))
-
-
-def _unwrapped(annotation: Any, default: Any) -> Any:
-    """Undo the Optional that 3.10's get_type_hints puts around the annotation of a parameter whose default is None."""
-    arguments = typing.get_args(annotation) if default is None else ()
-    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
-        return arguments[0]
-    return annotation
-
-
-# --- binding: how arguments are passed
-def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
+def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
     schema, readers, _ = build.object_of(takes.offered)
-    read_rest = None
+    read = _reads_fields(readers) if readers else _same
     for annotation in takes.rest:
-        form = build.form(annotation)
-        schema["additionalProperties"], read_rest = form.schema or True, form.read
-    return build.finish(schema), _binder(takes, readers, read_rest)
+        rest, known = build.form(annotation), takes.names()
+        schema["additionalProperties"] = rest.schema or True
+        if rest.read is not _same:
+            named = {**dict.fromkeys(known, _same), **readers}
+            read = lambda value: _reads_fields({**dict.fromkeys(value, rest.read), **named})(value)     # noqa: E731
+    return build.finish(schema), read
 
 
-def _from_contract(parameters: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
-    """Take a JSON Schema as it is; values that fit an annotation are read as it says."""
-    properties = parameters.get("properties")
-    named = properties if isinstance(properties, Mapping) else {}
-    known = {field_.name for field_ in takes.offered}
-    for name in named:
-        if name in takes.hidden or not (name in known or takes.rest):
-            what = "is injected" if name in takes.hidden else "is no parameter of the function"
-            build.problems.append(f"parameters: {_shown(name)} {what} (leave it out)")
-    for field_ in takes.offered:
-        if field_.default is _REQUIRED and field_.name not in named and not parameters.keys() & _COMPOSED:
-            build.problems.append(f"parameters: {_shown(field_.name)} is needed by the function (add it to properties)")
-    readers = {field_.name: read for field_ in takes.offered if (read := _reads_what_fits(field_.annotation))}
-    return dict(parameters), _binder(takes, readers, None, None if takes.rest else known)
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+    """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
+    properties = contract.get("properties")
+    complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+    _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
+    readers = {}
+    for each in takes.offered:
+        try:
+            form = _form_of(each.annotation)
+        except ToolDefinitionError:
+            continue                                # on purpose: the contract says what comes, not the annotation
+        if form.read is not _same:
+            readers[each.name] = _reads_if_fitting(form)
+    return dict(contract), _reads_fields(readers) if readers else _same
 
 
-_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+def _reads_if_fitting(form: _Form) -> _Read:
+    validator = functools.cache(lambda: Validator(form.schema))
+    return lambda value: form.read(value) if validator().is_valid(value) else value
 
 
-def _reads_what_fits(annotation: Any) -> _Read | None:
-    try:
-        form = _form_of(annotation)
-    except ToolDefinitionError:
-        return None                         # on purpose: the contract says what comes, not the annotation
-    validator = Validator(form.schema)
-    read = form.read
-    return read and (lambda value: read(value) if validator.is_valid(value) else value)
-
-
-def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Bind | None]:
-    """Take a class with named fields: it gives the schema, checks the values, and its fields are passed."""
+def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
     form = build.form(model)
     schema = build.finish(form.schema)
-    if "$ref" in schema:                    # it contains itself; a tool's parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": build.definitions}
-    if schema.get("type") != "object" or "properties" not in schema:
-        build.problems.append("parameters: must be a JSON Schema (a dict), or a dataclass, TypedDict, NamedTuple, attrs or pydantic class")
-        return schema, None
-    cls = typing.get_origin(model) or model
-    names = list(getattr(cls, "model_fields", schema["properties"]))
-    known = {field_.name for field_ in takes.offered}
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        build.problems.append("parameters: must be a JSON Schema, or a dataclass, TypedDict, NamedTuple, attrs or pydantic class")
+    names = list(getattr(model, "model_fields", schema.get("properties", ())))
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        return made if isinstance(made, dict) else {name: getattr(made, name) for name in names}
+    return schema, read
+
+
+def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
+    """Note what the function cannot take of the names in `parameters=`, and what it lacks where they are `complete`."""
+    known, given = takes.names(), set(names)
     for name in names:
-        if name not in known and not takes.rest:
-            build.problems.append(f"parameters: {_shown(name)} is no parameter of the function")
-    for field_ in takes.offered:
-        if field_.default is _REQUIRED and field_.name not in names:
-            build.problems.append(f"parameters: {_shown(field_.name)} is needed by the function (add the field)")
-    read = form.read or _same
-
-    def fields_of(arguments: dict[str, Any]) -> dict[str, Any]:
-        made = read(arguments)
-        return dict(made) if isinstance(made, dict) else {name: getattr(made, name) for name in names}
-    return schema, _binder(takes, {}, None, None, fields_of)
+        if name in takes.hidden:
+            build.problems.append(f"parameters: {_shown(name)} is filled in by the program (leave it out)")
+        elif name not in known and not takes.rest:
+            build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
+    for each in takes.offered:
+        if each.default is _REQUIRED and each.name not in given and complete:
+            build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-def _binder(takes: _Takes, readers: Mapping[str, _Read], read_rest: _Read | None = None,
-            allowed: Collection[str] | None = None, read: Any = None) -> _Bind | None:
-    """Make what turns arguments into the (args, kwargs) of a call."""
-    if not (readers or read_rest or takes.positional or takes.hidden or read or allowed is not None):
-        return None
-    read = read or _reads_fields(readers)
-    if not (read_rest or takes.positional or takes.hidden or allowed is not None):
-        return lambda arguments: ((), read(arguments))
-    known = {field_.name for field_ in takes.offered}
+def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
+    """Make what turns arguments into (args, kwargs); `checked`: the schema is ours, and refuses names that are not taken."""
+    if not (takes.positional or takes.hidden) and (checked or takes.rest):
+        return None if read is _same else lambda arguments: ((), read(arguments))
+    known = takes.names()
 
     def bind(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        wrong = [name for name in arguments if name in takes.hidden or not (allowed is None or name in allowed)]
+        wrong = [name for name in arguments if name in takes.hidden or not (name in known or takes.rest)]
         if wrong:
-            words = f"is not allowed here (there are: {_listed(sorted(known))})"
+            words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(ValidationError(words, (name,)) for name in wrong)
-        kwargs = read(arguments)
-        if read_rest:
-            kwargs = _reads_fields(dict.fromkeys(kwargs.keys() - known, read_rest))(kwargs)
+        kwargs = dict(read(arguments))
         for name, value in takes.injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
-        return _positional(takes.positional, kwargs), kwargs
+        last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
+        return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
     return bind
-
-
-def _positional(parameters: Sequence[inspect.Parameter], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Move what must be passed by position out of kwargs; a default stands in for what is left out before it."""
-    given = [index for index, parameter in enumerate(parameters) if parameter.name in kwargs]
-    return tuple(kwargs.pop(parameter.name, parameter.default) for parameter in parameters[:max(given, default=-1) + 1])
 
 
 # ---------------------------------------------------------------------------
@@ -2388,10 +2353,10 @@ class ToolCall:
             self.arguments = _arguments_of(self.arguments)
 
 
-def _arguments_of(given: Any) -> dict[str, Any] | str:
+def _arguments_of(given: Any) -> Any:
     if isinstance(given, str) or given is None:
         value = _object_in(given or "")
-        return given if value is None else value       # type: ignore[return-value]
+        return given if value is None else value
     if isinstance(given, Mapping):
         return dict(given)
     try:
@@ -2405,12 +2370,12 @@ def _object_in(text: str) -> dict[str, Any] | None:
     value: Any = text
     for _ in range(3):
         try:
-            value = _read_json(value) if value.strip() else {}
+            value = _read_json(value)
         except ValueError:
-            return None
-        if value is None or isinstance(value, dict):
+            return None if value.strip() else {}
+        if type(value) is dict or value is None:
             return value or {}
-        if not isinstance(value, str):
+        if type(value) is not str:
             return None
     return None
 
@@ -2473,12 +2438,10 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
         parameters = _object_root(tool.parameters, () if api_format == "mcp" else ("anyOf", "oneOf"))
         if think_augment if known.think_augment is None else known.think_augment:
             parameters = _with_reason(parameters)
-        # some refuse an empty description: then the name in words
-        named = {"name": tool.name, "description": tool.description or re.sub("[_-]+", " ", tool.name).strip() or tool.name}
-        wanted = strict if known.strict is None else known.strict
-        schemas.append({**named, **_TOOL[api_format](tool, parameters, wanted)})
-        if api_format == "openai-chat":
-            schemas[-1] = {"type": "function", "function": schemas[-1]}
+        spelled = _TOOL[api_format](tool, parameters, strict if known.strict is None else known.strict)
+        in_words = re.sub("[_-]+", " ", tool.name).strip() or tool.name         # some refuse an empty description
+        schema = {"name": tool.name, "description": tool.description or in_words, **spelled}
+        schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
     return schemas
 
 
@@ -2486,7 +2449,7 @@ def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dic
     """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
     if strict:
         strict = _strict_fault(tool.parameters) is None
-        parameters = _strict(parameters) if strict else parameters
+        parameters = _strict({"additionalProperties": False, **parameters}) if strict else parameters
     return {"parameters": parameters, **({} if strict is None else {"strict": strict})}
 
 
@@ -2503,11 +2466,11 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
 }
 
 
-# --- schemas in the words of those who take less than JSON Schema; a call is still checked against the whole
-_MAX_REFERENCES = 6                         # one inside the other, where they are written out
+# --- schemas for those who take less than JSON Schema; a call is still checked against the whole
 _TYPE_OF_CLASS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
-               type(None): "null"}
-_SHAPES = {"properties": "object", "items": "array", "prefixItems": "array"}
+                  type(None): "null"}
+_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
+_MAX_REFERENCES = 6                         # one inside the other, where they are written out
 
 
 def _object_root(parameters: dict[str, Any], alternatives: tuple[str, ...]) -> dict[str, Any]:
@@ -2525,38 +2488,46 @@ def _flat(schema: Any, root: Any, seen: frozenset[str],
     """Write out the `$ref` and `allOf` at the top of a schema; `seen`: the references on the way to what it holds.
 
     `alternatives` (anyOf, oneOf) are merged too: all their properties; required is what every one requires.
+    A reference inside itself is cut down to its type, so that what is meant can still be sent.
     """
     if not isinstance(schema, dict):
         return {}, seen
     whole = {keyword: value for keyword, value in schema.items() if keyword not in ("$ref", "allOf", *alternatives)}
-    groups = [[part] for part in schema.get("allOf", ())] + [schema[keyword] for keyword in alternatives if keyword in schema]
+    groups = [[part] for part in schema.get("allOf", ())] + [schema[key] for key in alternatives if key in schema]
     if "$ref" in schema:
-        groups.append([_target(schema["$ref"], root, seen)])
+        try:
+            target = _pointer(root, schema["$ref"]) if schema["$ref"].partition("/")[0] == "#" else {}
+        except LookupError:
+            target = {}                     # nothing is fetched
+        cut = schema["$ref"] in seen or len(seen) >= _MAX_REFERENCES
+        groups.append([{"type": types} if (types := _types_in(target)) else {}] if cut else [target])
         seen |= {schema["$ref"]}
     for group in groups:
         branches = [_flat(branch, root, seen, alternatives) for branch in group]
         properties = dict(whole.get("properties", {}))
         for name, each in [pair for branch, _ in branches for pair in branch.get("properties", {}).items()]:
             known = properties.setdefault(name, each)
-            if known != each and len(group) > 1:
-                properties[name] = {"anyOf": [known, each]}
+            properties[name] = known if known == each or len(group) == 1 else {"anyOf": [known, each]}
         common = [name for name in properties if all(name in branch.get("required", ()) for branch, _ in branches)]
-        required = [*dict.fromkeys([*whole.get("required", ()), *common])]
+        merged = {"properties": properties, "required": [*dict.fromkeys([*whole.get("required", ()), *common])]}
         whole = {**(branches[0][0] if len(group) == 1 else {}), **whole}
-        whole.update({key: value for key, value in (("properties", properties), ("required", required)) if value})
+        whole.update({keyword: value for keyword, value in merged.items() if value})
         seen = seen.union(*(inner for _, inner in branches))
     return whole, seen
 
 
-def _target(reference: str, root: Any, seen: frozenset[str]) -> Any:
-    """Give what a reference leads to; inside itself only its type, so that what is meant can still be sent."""
-    try:
-        target = _pointer(root, reference)
-    except LookupError:
-        return {}                           # nothing is fetched
-    if reference in seen or len(seen) >= _MAX_REFERENCES:
-        return {"type": target["type"]} if isinstance(target, dict) and "type" in target else {}
-    return target
+def _types_in(schema: Any) -> list[str]:
+    """Give the types that a schema names, or else those of its values, or what its keywords are for."""
+    if not isinstance(schema, dict):
+        return []
+    named = schema.get("type", [])
+    values = [_TYPE_OF_CLASS.get(type(value), "string") for value in _values_in(schema)]
+    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in schema]
+    return [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+
+
+def _values_in(schema: dict[str, Any]) -> list[Any]:
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
 
 
 def _one_items(schema: dict[str, Any]) -> Any:
@@ -2567,76 +2538,51 @@ def _one_items(schema: dict[str, Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def _types_in(schema: Any) -> list[str]:
-    """Give the types that a schema names, or else those of its values, or what its keywords are for."""
-    if not isinstance(schema, dict):
-        return []
-    named = schema.get("type", [])
-    values = [_TYPE_OF_CLASS.get(type(value), "string") for value in _values_in(schema)]
-    shapes = [_SHAPES[keyword] for keyword in _SHAPES if keyword in schema]
-    return [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
-
-
-def _values_in(schema: dict[str, Any]) -> list[Any]:
-    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
-
-
 # OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 _STRICT_KEYWORDS = frozenset(
     "type properties required additionalProperties items anyOf enum const $ref $defs definitions description "
     "pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems".split())
-_STRICT_LACKS = frozenset(
-    "allOf not if dependentRequired dependentSchemas dependencies patternProperties unevaluatedProperties contains "
-    "$dynamicRef $recursiveRef".split())
 _STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
+                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
 
 
 def _strict_fault(parameters: dict[str, Any]) -> str | None:
     """Say what strict mode cannot say of a schema, or give None."""
     branches = sorted({"allOf", "anyOf", "oneOf", "not", "enum", "const"} & parameters.keys())
-    if branches:
-        return f"{branches[0]} at the root cannot be said"
     try:
-        _strict(_object_root(parameters, ("anyOf", "oneOf")))
+        _strict({"additionalProperties": False, **_object_root(parameters, ("anyOf", "oneOf"))})
     except SchemaError as error:
         return str(error)
-    return None
+    return f"{branches[0]} at the root cannot be said" if branches else None
 
 
-def _strict(parameters: dict[str, Any]) -> dict[str, Any]:
+def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
-    closed = {} if parameters["properties"] else {"additionalProperties": False}
-    return typing.cast("dict[str, Any]", _map_schema({**closed, **parameters}, _strict_node))
-
-
-def _strict_node(schema: Any) -> Any:
-    """Say one schema, whose subschemas are said already, or raise SchemaError."""
-    if not isinstance(schema, dict):
-        return schema
-    lacking = sorted(_STRICT_LACKS & schema.keys()) + [ref for ref in [schema.get("$ref", "#")] if ref[:1] != "#"]
+    types = _types_in(schema)
+    if not types and (not isinstance(schema, dict) or schema.keys().isdisjoint(("anyOf", "oneOf", "$ref"))):
+        raise SchemaError("a value of any type cannot be said")
+    lacking = sorted(_STRICT_LACKS & schema.keys()) or [
+        ref for ref in [schema.get("$ref", "#")] if ref.partition("/")[0] != "#"]
     if lacking:
         raise SchemaError(f"{lacking[0]} cannot be said")
-    node = {keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS}
-    types, properties = _types_in(schema), schema.get("properties", {})
-    if types:
-        node["type"] = types if len(types) > 1 else types[0]
-    if node.get("format") not in _STRICT_FORMATS:
-        node.pop("format", None)
-    if "oneOf" in schema:
-        node["anyOf"] = [*schema.get("anyOf", ()), *schema["oneOf"]]
+    node = {keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
+            and (keyword != "format" or value in _STRICT_FORMATS)}
+    node.update({"type": types if len(types) > 1 else types[0]} if types else {})
+    branches, properties = [*schema.get("anyOf", ()), *schema.get("oneOf", ())], schema.get("properties", {})
+    node.update({"anyOf": list(map(_strict, branches))} if branches else {})
+    node.update({key: {name: _strict(each) for name, each in schema[key].items()}
+                 for key in ("$defs", "definitions") if key in schema})
     if "array" in types:
-        node["items"] = _one_items(schema)
-    for part in [*properties.values(), *node.get("anyOf", ()), node.get("items", {"type": "any"})]:
-        if not isinstance(part, dict) or part.keys().isdisjoint(("type", "anyOf", "$ref")):
-            raise SchemaError("a value of any type cannot be said")
+        node["items"] = _strict(_one_items(schema))
     if "object" in types:
         if schema.get("additionalProperties", not properties) is not False:
             raise SchemaError("an object with names of any kind cannot be said")
-        said = {name: each if name in schema.get("required", ()) else _null_too(each) for name, each in properties.items()}
+        said = {name: _strict(each, name not in schema.get("required", ())) for name, each in properties.items()}
         node.update(properties=said, required=list(said), additionalProperties=False)
     if "$ref" in node and len(node) > 1:    # nothing may stand beside it
         node["anyOf"] = [{"$ref": node.pop("$ref")}]
-    return node
+    return _null_too(node) if or_null else node
 
 
 def _null_too(schema: dict[str, Any]) -> dict[str, Any]:
@@ -2649,11 +2595,8 @@ def _null_too(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 # Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
-_GEMINI_KEYWORDS = {
-    "string": ("minLength", "maxLength", "pattern"), "number": ("minimum", "maximum"),
-    "integer": ("minimum", "maximum"), "array": ("minItems", "maxItems"), "object": ("minProperties", "maxProperties"),
-}
-_GEMINI_FORMATS = {"string": ("date-time",), "number": ("float", "double"), "integer": ("int32", "int64")}
+_GEMINI_KEYWORDS = ("minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems")
+_GEMINI_FORMATS = ("date-time", "int32", "int64", "float", "double")
 _GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
                     {"type": "array", "items": {"type": "string"}}]
 
@@ -2676,9 +2619,9 @@ def _gemini(schema: Any, root: dict[str, Any], seen: frozenset[str] = frozenset(
 
 def _gemini_type(name: str, schema: dict[str, Any], root: dict[str, Any], seen: frozenset[str]) -> dict[str, Any]:
     """Say a schema as one of its types."""
-    kept = [key for key in _GEMINI_KEYWORDS.get(name, ()) if key in schema]
-    kept += ["format"] if schema.get("format") in _GEMINI_FORMATS.get(name, ()) else []
-    node = {"type": name, "description": schema.get("description", ""), **{key: schema[key] for key in kept}}
+    kept = {key: value for key, value in schema.items()
+            if key in _GEMINI_KEYWORDS or (key == "format" and value in _GEMINI_FORMATS)}
+    node = {"type": name, "description": schema.get("description", ""), **kept}
     values = _values_in(schema)
     if values and name == "string":
         node["enum"] = [value for value in values if isinstance(value, str)]
@@ -2712,31 +2655,20 @@ def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
 
 
 # --- calls in
-class _Spelling(NamedTuple):
-    """Say how a call is spelled: its `type`, what it must have, the part that holds it, its id and arguments."""
-
-    api_format: str                         # to answer in
-    types: tuple[str | None, ...]
-    keys: tuple[str, ...]
-    part: str
-    ids: tuple[str, ...]
-    arguments: str
-
-
-# Most specific first. Any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS = (
-    _Spelling("openai-chat", ("function", None), ("function",), "function", ("id",), "arguments"),
-    _Spelling("openai-responses", ("function_call",), (), "", ("call_id", "id"), "arguments"),
-    _Spelling("anthropic", ("tool_use",), (), "", ("id",), "input"),
-    _Spelling("gemini", (None,), ("functionCall",), "functionCall", ("id",), "args"),
-    _Spelling("gemini", (None,), ("function_call",), "function_call", ("id",), "args"),
-    _Spelling("openai-chat", ("tool_call", "invalid_tool_call"), (), "", ("id",), "args"),         # LangChain
-    _Spelling("openai-chat", ("function", None), ("name", "args"), "", ("id",), "args"),
-    _Spelling("openai-chat", ("function", None), ("name", "arguments"), "", ("call_id", "id"), "arguments"),
+# (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
+# any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
+_SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
+    ("openai-chat", ("function", None), "function", "arguments"),
+    ("openai-responses", ("function_call",), "", "arguments"),
+    ("anthropic", ("tool_use",), "", "input"),
+    ("gemini", (None,), "functionCall", "args"),
+    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
+    ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
+    ("openai-chat", ("function", None), "", "args"),
+    ("openai-chat", ("function", None), "", "arguments"),
 )
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
-_UNREADABLE = ("{} (got {}; give one assistant message, an SDK's response or a list of calls, "
-               "and api_format= where it is not clear)")
+_UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 
 
 def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
@@ -2755,11 +2687,11 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    found = [(row, entry) for entry in _entries(response) for row in [_spelling_of(entry)] if row]
-    formats = sorted({row.api_format for row, _ in found})
+    found = [(entry, *spelling) for entry in _entries(response) if (spelling := _spelling_of(entry))]
+    formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return api_format or (formats or API_FORMATS)[0], [_call_of(row, entry) for row, entry in found]
+    return api_format or (formats or API_FORMATS)[0], [_call_of(entry, part, key) for entry, _, part, key in found]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2769,7 +2701,7 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
         function: Any = entry.get("function") if type(entry) is dict else None
         if type(function) is not dict or type(entry.get("id")) is not str or type(function.get("name")) is not str:
             return None
-        calls.append(ToolCall(entry["id"] or _fresh_id(), function["name"], function.get("arguments")))
+        calls.append(ToolCall(entry["id"] or _fresh_id(), function["name"], function.get("arguments", "")))
     return calls
 
 
@@ -2778,58 +2710,62 @@ def _at(thing: Any, key: str, default: Any = None) -> Any:
     return thing.get(key, default) if isinstance(thing, Mapping) else getattr(thing, key, default)
 
 
-def _spelling_of(entry: Any) -> _Spelling | None:
+def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
+    """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
     kind = _at(entry, "type")
-    return next((row for row in _SPELLINGS
-                 if kind in row.types and all(_at(entry, key) is not None for key in row.keys)), None)
+    for api_format, kinds, holder, key in _SPELLINGS:
+        part = _at(entry, holder) if holder else entry
+        if kind in kinds and part is not None and (
+                holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
+            return api_format, part, key
+    return None
 
 
-def _call_of(row: _Spelling, entry: Any) -> ToolCall:
+def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
-    part = _at(entry, row.part) if row.part else entry
-    arguments = _at(part, row.arguments)
+    arguments, name = _at(part, key), _at(part, "name")
     if arguments in (None, "", "{}") and _at(entry, "status") in ("in_progress", "incomplete"):
         arguments = _CUT
-    ids = [found for holder in (entry, part) for key in row.ids if (found := _at(holder, key))]
-    return ToolCall(str(ids[0]) if ids else _fresh_id(), str(_at(part, "name") or ""), arguments)
+    call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
+    return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
 
 
 def _entries(response: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    entries = list(response) if isinstance(response, (list, tuple)) else [response]
-    if len(entries) == 1 and (parts := _parts(entries[0])) is not None:
-        return parts
+    message = _message_in(response)
+    calls = [*(_at(message, "tool_calls") or ()), *(_at(message, "invalid_tool_calls") or ())]
+    parts = [inner for key in ("parts", "content") if isinstance(inner := _at(message, key), (list, tuple))]
+    if calls or parts:                      # LangChain repeats its calls in the content
+        return calls or list(parts[0])
+    if any(_at(message, key, ...) is not ... for key in ("role", "content", "finishReason", "candidates", "output")):
+        return []
+    entries = list(message) if isinstance(message, (list, tuple)) else [message]
     entries = [{"functionCall": entry} if type(entry).__name__ == "FunctionCall" else entry for entry in entries]
     for entry in entries:
-        kind = _at(entry, "type")
-        if (_at(entry, "role") or _at(entry, "additional_kwargs")) is not None and (
-                kind != "message" or any(map(_spelling_of, _parts(entry) or ()))):      # Responses: text is an item too
+        kind, is_message = _at(entry, "type"), (_at(entry, "role") or _at(entry, "additional_kwargs")) is not None
+        # among the items of Responses are texts, which are messages too
+        if is_message and (kind != "message" or any(map(_spelling_of, _at(entry, "content") or ()))):
             raise TypeError(_UNREADABLE.format("several messages", _shown(response)))
         if not isinstance(kind, str) and _at(entry, "text") is None and not _spelling_of(entry):
             raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
     return entries
 
 
-def _parts(message: Any) -> list[Any] | None:
-    """Give the parts of a message, out of whatever it is wrapped in; None for what is no message."""
-    if message is None or isinstance(message, (list, tuple, str, ToolCall)):
-        return None
-    invalid = _at(message, "invalid_tool_calls")        # LangChain; the calls in its content are in tool_calls too
-    calls = [*(_at(message, "tool_calls") or ()), *(invalid or ())]
-    if calls or invalid is not None:
-        return calls
-    for key in ("choices", "candidates", "output", "message", "parts", "content"):
+def _message_in(response: Any) -> Any:
+    """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
+    message = response[0] if isinstance(response, (list, tuple)) and len(response) == 1 else response
+    for key in ("choices", "candidates", "message", "output", "content"):
         inner = _at(message, key)
-        if key in ("choices", "candidates") and inner:
+        if isinstance(inner, (list, tuple)) and key in ("choices", "candidates"):
             if len(inner) > 1:
-                raise TypeError(_UNREADABLE.format(f"several {key}", _shown(message)))
-            return _parts(inner[0]) or []
-        if isinstance(inner, (list, tuple)):
-            return list(inner)
-        if inner is not None and not isinstance(inner, str):
-            return _parts(inner)
-    return [] if any(_at(message, key, ...) is not ... for key in ("role", "content", "choices", "candidates")) else None
+                raise TypeError(_UNREADABLE.format(f"several {key}", _shown(response)))
+            message = inner[0] if inner else {"role": "assistant"}
+        elif isinstance(inner, (list, tuple)):
+            message = inner if key == "output" else message
+        elif inner is not None and not isinstance(inner, str):
+            message = inner
+    return message
 
 
 # --- messages out
@@ -2851,11 +2787,6 @@ def _object(call: ToolCall) -> dict[str, Any]:
 
 
 _PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
-_SAID: dict[str, Callable[[str], dict[str, Any]]] = {
-    "openai-responses": lambda text: {"role": "assistant", "content": text},
-    "anthropic": lambda text: {"type": "text", "text": text},
-    "gemini": lambda text: {"text": text},
-}
 _CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = {
     "openai-chat": lambda call: {"id": call.id, "type": "function",
                                  "function": {"name": call.name, "arguments": _text(call)}},
@@ -2866,8 +2797,8 @@ _CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = {
 }
 _RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
     "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
-    "openai-responses": lambda result: {"type": "function_call_output", "call_id": result.tool_call_id,
-                                        "output": result.content},
+    "openai-responses": lambda result: {
+        "type": "function_call_output", "call_id": result.tool_call_id, "output": result.content},
     "anthropic": lambda result: {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
                                  **({"is_error": True} if result.is_error else {})},
     "gemini": lambda result: {"functionResponse": {
@@ -2884,21 +2815,23 @@ def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "op
 
 
 def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    parts = [_CALL[api_format](call) for call in calls]
-    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
-        return [{"role": "assistant", "content": text, **({"tool_calls": parts} if parts else {})}]
-    parts = [_SAID[api_format](text)] * bool(text) + parts
-    role = "model" if api_format == "gemini" else "assistant"
-    return parts if api_format == "openai-responses" else [{"role": role, _PARTS[api_format]: parts}]
+    parts, said = [_CALL[api_format](call) for call in calls], {"role": "assistant", "content": text}
+    spelled = {                             # content "" on purpose: some servers fail on null
+        "openai-chat": [{**said, **({"tool_calls": parts} if parts else {})}],
+        "openai-responses": [said] * bool(text) + parts,
+        "anthropic": [{"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + parts}],
+        "gemini": [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}],
+    }
+    return spelled[api_format]
 
 
-def build_tool_result_messages(results: Iterable[ToolResult], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def build_tool_result_messages(results: Iterable[ToolResult], *,
+                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     _check_format(api_format)
     spelled = list(map(_RESULT[api_format], results))
-    if api_format in ("openai-chat", "openai-responses") or not spelled:
-        return spelled
-    return [{"role": "user", _PARTS[api_format]: spelled}]
+    in_one = spelled and api_format in ("anthropic", "gemini")
+    return [{"role": "user", _PARTS[api_format]: spelled}] if in_one else spelled
 
 
 def _user_message(text: str, api_format: str) -> dict[str, Any]:
@@ -2907,13 +2840,10 @@ def _user_message(text: str, api_format: str) -> dict[str, Any]:
 
 
 # --- turns: what a model answered, for the history
-_WRAPPED = {"openai-chat": ("choices", "message"), "openai-responses": ("output",), "gemini": ("candidates", "content")}
-
-
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came. What is spelled otherwise, such as LangChain's, is translated.
+    The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
     """
     spelled, calls = _read_calls(answer)
     used: set[str] = set()
@@ -2922,7 +2852,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
         used.add(call.id)
     messages = [] if _at(answer, "invalid_tool_calls") is not None else _as_it_came(answer, api_format)
     if messages and (not calls or spelled == api_format):
-        return _mended(messages, calls, api_format), calls
+        return _with_ids(messages, calls, api_format), calls
     content = _at(answer, "content")
     texts = [content] if isinstance(content, str) else [_at(part, "text") for part in content or ()]
     readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
@@ -2939,41 +2869,36 @@ def _wire(thing: Any) -> Any:
 
 def _as_it_came(answer: Any, api_format: str) -> list[dict[str, Any]]:
     """Take the message out of a response, or give [] where it is spelled otherwise."""
-    message = _wire(answer)
-    for key in _WRAPPED.get(api_format, ()):
-        message = message.get(key, message) if isinstance(message, dict) else message
-        message = message[0] if isinstance(message, list) and len(message) == 1 else message
+    message = _wire(_message_in(answer))
     if api_format == "openai-responses":
         return message if isinstance(message, list) else [message]
+    if not isinstance(message, dict) or _spelling_of(message):
+        return []
     if api_format == "openai-chat":
-        return [{"role": "assistant", **message}] if isinstance(message, dict) and "function" not in message else []
-    (empty,), parts = _assistant("", [], api_format), _PARTS[api_format]
-    return [{**empty, parts: message[parts]}] if isinstance(message, dict) and parts in message else []
+        return [{"role": "assistant", **message}]
+    (empty,), key = _assistant("", [], api_format), _PARTS[api_format]
+    return [{**empty, key: message[key]}] if key in message else []
 
 
-def _mended(messages: list[dict[str, Any]], calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    """Write the ids that were made up, and {} for arguments that an API does not take back, into copies."""
+def _with_ids(messages: list[dict[str, Any]], calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
+    """Copy messages with the ids of the calls in them, and {} for what anthropic and gemini would not take back."""
     left, key = iter(calls), _PARTS.get(api_format)
 
-    def mend(part: dict[str, Any]) -> dict[str, Any]:
-        row = _spelling_of(part)
-        if row is None:
+    def filled(part: dict[str, Any]) -> dict[str, Any]:
+        if not _spelling_of(part):
             return part
-        call = next(left)
-        if api_format == "gemini":
-            inner = {name: value for name, value in part[row.part].items() if name != "id"}
-            inner.update({"args": _object(call)} if inner.get("args") else {}, **_gemini_id(call.id))
-            return {**part, row.part: inner}
-        return {**part, row.ids[0]: call.id, **({"input": _object(call)} if api_format == "anthropic" else {})}
+        known = {name: value for name, value in part.items() if name != "function_call"}
+        said = _CALL[api_format](next(left)).items()
+        return {**known, **{name: value for name, value in said if name not in ("function", "arguments")}}
     if key is None:
-        return list(map(mend, messages))
-    return [{**message, key: list(map(mend, message[key]))} if isinstance(message.get(key), list) else message
+        return list(map(filled, messages))
+    return [{**message, key: list(map(filled, message[key]))} if isinstance(message.get(key), list) else message
             for message in messages]
 
 
 # --- streams in
 def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Put the chunks of a stream (dicts or an SDK's objects) together into the assistant message (responses: its items).
+    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
 
     A call that was cut keeps the text that came, so it is answered with an error and never run.
     """
@@ -2995,72 +2920,55 @@ def _chunk(chunk: Any) -> dict[str, Any]:
 
 
 def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice; in Ollama's chunks `message` is the delta."""
+    """Join the deltas of the first choice: texts by key, calls by index."""
     said: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: list[dict[str, Any]] = []
     latest: dict[Any, dict[str, Any]] = {}  # by index
     cut = True
-    for choice in [next(iter(chunk.get("choices") or ()), chunk) for chunk in chunks]:
-        delta = choice.get("delta") or choice.get("message") or {}
-        if choice.get("index"):
-            continue
+    for choice in [choice for chunk in chunks for choice in chunk.get("choices") or () if not choice.get("index")]:
+        delta = choice.get("delta") or {}
         for key, text in delta.items():
             if isinstance(text, str) and key != "role":
                 said[key] = said.get(key, "") + text
         for entry in delta.get("tool_calls") or ():
             _add_delta(entry, calls, latest)
-        cut = cut and (choice.get("finish_reason") or choice.get("done_reason")) in (None, "length", "content_filter")
+        cut = cut and choice.get("finish_reason") in (None, "length", "content_filter")
     for call in calls:
-        unsaid = _CUT if cut and call is calls[-1] else "{}"
-        call["function"]["arguments"] = call["function"]["arguments"] or unsaid
+        call["function"]["arguments"] = call["function"]["arguments"] or ("{}", _CUT)[cut and call is calls[-1]]
         call["id"] = call["id"] or _fresh_id()
     return {**said, "tool_calls": calls} if calls else said
 
 
 def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
-    """Add one delta to the call it belongs to. Many servers write index 0 for all, so a new id begins a call too."""
+    """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
     delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, arguments = entry.get("id"), delta.get("name"), delta.get("arguments")
-    call = latest.get(index)
-    if call is None or _begins(call, call_id, name, arguments):
+    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments") or ""
+    call = latest.get(index) or {"id": "", "function": {"name": "", "arguments": ""}}
+    known = call["function"]
+    both, whole = call_id and call["id"], known["arguments"] and _object_in(known["arguments"]) is not None
+    if index not in latest or (call_id != call["id"] if both else name and whole and (text or name != known["name"])):
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        known = call["function"]
         calls.append(call)
     latest[index] = call
-    known = call["function"]
-    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
-                id=call["id"] or call_id or "")
-    known["name"] += name if name and name != known["name"] else ""
-    known["arguments"] = known["arguments"] + arguments if isinstance(arguments, str) else arguments or known["arguments"]
-
-
-def _begins(call: dict[str, Any], call_id: Any, name: Any, arguments: Any) -> bool:
-    known = call["function"]
-    if call_id and call["id"]:
-        return bool(call_id != call["id"])
-    if not name or not known["arguments"]:
-        return False
-    whole = isinstance(known["arguments"], dict) or _object_in(known["arguments"]) is not None
-    return name != known["name"] or bool(whole and arguments)
+    rest = {key: value for key, value in entry.items() if key not in ("index", "type", "function")}
+    call.update(rest, id=call["id"] or call_id)
+    known["name"] += name if name != known["name"] else ""
+    known["arguments"] += text
 
 
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the items as they are added, fill them with deltas, and replace them when they come whole."""
+    """Take the items as they are added, and again when they are whole; fill calls with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
     for event in events:
-        kind, at = event.get("type"), event.get("output_index", 0)
-        if kind in ("response.output_item.added", "response.output_item.done"):
+        at = event.get("output_index", 0)
+        if "item" in event:
             items[at] = event["item"]
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = items[at].get("arguments", "") + event["delta"]
-        elif kind == "response.content_part.added":
-            items[at].setdefault("content", []).append(event["part"])
-        elif kind == "response.output_text.delta":
-            items[at]["content"][event["content_index"]]["text"] += event["delta"]
+        elif event.get("type") == "response.function_call_arguments.delta":
+            items[at]["arguments"] += event["delta"]
+        elif event.get("response", {}).get("output"):
+            items = dict(enumerate(event["response"]["output"]))
     return [items[at] for at in sorted(items)]
-
-
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
-           "input_json_delta": "partial_json"}
 
 
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -3068,18 +2976,15 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     stopped, reason = set(), None
     for event in events:
-        kind, at, delta = event.get("type"), event.get("index", 0), event.get("delta") or {}
+        at, kind, delta = event.get("index", 0), event.get("type"), event.get("delta") or {}
+        reason = delta.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[at] = event["content_block"]
         elif kind == "content_block_stop":
             stopped.add(at)
-        elif kind == "message_delta":
-            reason = delta.get("stop_reason")
-        elif kind == "content_block_delta" and delta.get("type") in _DELTAS:
-            key = _DELTAS[delta["type"]]
-            blocks[at][key] = blocks[at].get(key, "") + delta[key]
-        elif kind == "content_block_delta" and "citation" in delta:
-            blocks[at]["citations"] = [*(blocks[at].get("citations") or ()), delta["citation"]]
+        elif kind == "content_block_delta":
+            blocks[at].update({key: blocks[at].get(key, "") + text for key, text in delta.items()
+                               if key != "type" and isinstance(text, str)})
     for at, block in blocks.items():
         text, cut = block.pop("partial_json", ""), at not in stopped or (reason == "max_tokens" and at == max(blocks))
         if "input" in block and (text or cut):
@@ -3090,10 +2995,10 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     """Put all parts in a row, text joined to text; calls come whole."""
     parts: list[dict[str, Any]] = []
-    for part in [part for chunk in chunks for part in _parts(chunk) or ()]:
+    for part in [part for chunk in chunks for part in _at(_message_in(chunk), "parts") or ()]:
         call, last = part.get("functionCall") or {}, parts[-1] if parts else {}
         if call.get("willContinue") or call.get("partialArgs"):        # arguments in pieces are not read
-            part = {**part, "functionCall": {**call, "args": _CUT}}
+            call["args"] = _CUT
         if {"text"} <= last.keys() == part.keys() <= {"text", "thought"} and last.get("thought") == part.get("thought"):
             last["text"] += part["text"]
         else:
@@ -3235,9 +3140,7 @@ class Tool:
     @functools.cached_property
     def _is_async(self) -> bool:
         """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
-        func = self.func if inspect.isroutine(self.func) else getattr(self.func, "__call__", self.func)
-        return any(test(each) for each in (self.func, func)
-                   for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
+        return _is_async(self.func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the plain function by the rules of Python."""
@@ -3291,6 +3194,11 @@ class Tool:
             raise _misfit(self.name, error.errors) from None
 
 
+def _is_async(func: Any) -> bool:
+    return any(test(each) for each in (func, getattr(func, "__call__", None))
+               for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
+
+
 def _name_of(func: Any) -> str:
     while isinstance(func, functools.partial):
         func = func.func
@@ -3307,21 +3215,25 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
 _AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares, on a thread of its own
+_LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
-def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function to its end: wait for what has to be awaited, make a list of what a generator gives."""
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function; what a generator gives is made a list, what has to be awaited is given as it is."""
     value = func(*args, **kwargs)
-    return value if type(value) in _AT_HAND else _settled(value)
+    return list(value) if inspect.isgenerator(value) else value
+
+
+def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function to its end."""
+    return _settled(func(*args, **kwargs))
 
 
 def _settled(value: Any) -> Any:
     if inspect.isgenerator(value):
         return list(value)
-    if inspect.isawaitable(value) or inspect.isasyncgen(value):
-        return _wait_for(value)
-    return value
+    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
 
 
 async def _aresult(value: Any) -> Any:
@@ -3381,16 +3293,16 @@ def _background_loop() -> Any:
     import os
     import threading
     process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    if process not in _LOOPS:
-        loop = asyncio.new_event_loop()
-        try:
-            threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
-        except RuntimeError:
-            loop.close()
-            return None
-        if _LOOPS.setdefault(process, loop) is not loop:
-            loop.call_soon_threadsafe(loop.stop)            # another thread was first
-    return _LOOPS[process]
+    with _LOOP_LOCK:
+        if process not in _LOOPS:
+            loop = asyncio.new_event_loop()
+            try:
+                threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
+            except RuntimeError:
+                loop.close()
+                return None
+            _LOOPS[process] = loop
+        return _LOOPS[process]
 
 
 # --- for importers
@@ -3636,7 +3548,7 @@ class ToolRegistry:
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value)
         else:
-            result = ToolResult(call.id, call.name, _failure(call.name, error, answers), True, reason, None, error)
+            result = ToolResult(call.id, call.name, _failure_text(call.name, error, answers), True, reason, None, error)
         if self.after_call is not None:
             yield None, self.after_call, (call, result), {}
         return result
@@ -3653,21 +3565,27 @@ class ToolRegistry:
                 else:
                     work = flow.send(value)
         except StopIteration as done:
-            return typing.cast(ToolResult, done.value)
+            return done.value               # type: ignore[no-any-return]
 
     async def _arun(self, call: ToolCall, executor: Any) -> ToolResult:
         flow, context = self._flow(call), contextvars.copy_context()
         try:
             work = next(flow)
             while True:
-                try:
-                    value = (await _aperform(work, executor, context)).get()    # the one line that differs
+                try:                        # the lines that differ: a coroutine must not raise StopIteration, so no call here
+                    tool, func, args, kwargs = work
+                    if tool is not None and (_leaves(tool, executor) or tool.metadata.parallel and not tool._is_async):
+                        value = (await _aperform(work, executor, context)).get()
+                    else:
+                        value = context.run(func, *args, **kwargs)
+                        if type(value) not in _AT_HAND:
+                            value = await _stepwise(context, value)
                 except Exception as error:
                     work = flow.throw(error)
                 else:
                     work = flow.send(value)
         except StopIteration as done:
-            return typing.cast(ToolResult, done.value)
+            return done.value               # type: ignore[no-any-return]
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
@@ -3716,22 +3634,19 @@ class ToolRegistry:
 
     async def _aexecute(self, calls: list[ToolCall], max_workers: int | None = None,
                         executor: Any = None) -> list[ToolResult]:
-        import asyncio
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
         here, apart, workers = self._places(calls, max_workers)
-        gate = asyncio.Semaphore(workers)
 
         async def answer(index: int) -> None:
-            async with gate:
-                results[index] = await self._arun(calls[index], executor)
+            results[index] = await self._arun(calls[index], executor)
 
-        tasks = [asyncio.ensure_future(answer(index)) for index in apart]
+        tasks = _start_tasks(apart, workers, answer) if apart else []
         try:
             for index in here:
                 results[index] = await self._arun(calls[index], executor)
             if tasks:
-                await asyncio.gather(*tasks)
+                await _all_done(tasks)
         except BaseException as error:
             for task in tasks:
                 task.cancel()
@@ -3792,7 +3707,7 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure(name: str, error: Exception, answers: dict[type, str]) -> str:
+def _failure_text(name: str, error: Exception, answers: dict[type, str]) -> str:
     answer = next(text for kind, text in answers.items() if isinstance(error, kind))
     text = _error_text(error)
     return _printable(answer.format(name=name, text=text, error=text.removeprefix(type(error).__name__ + ": ")))
@@ -3812,46 +3727,60 @@ def _content_of(value: Any) -> str:
 def _perform(work: _Work, executor: Any) -> Any:
     """Run foreign code from sync code."""
     tool, func, args, kwargs = work
-    if tool is None or (executor is None and tool.metadata.timeout is None):
+    if tool is None or not _leaves(tool, executor):
         value = func(*args, **kwargs)
         return value if type(value) in _AT_HAND else _settled(value)
-    if executor is not None and tool.metadata.parallel:
-        return _from_executor(tool, executor.submit(_shipped, func, args, kwargs))
-    if tool.metadata.timeout is None:
-        return _apply(func, args, kwargs)
-    if tool._is_async:
+    if executor is None and tool._is_async:
         return _wait_for(_aperform(work, None, contextvars.copy_context())).get()
-    return _in_time(tool, functools.partial(_apply, func, args, kwargs))
+    return _in_time(tool, _started(work, executor, contextvars.copy_context(), _apply))
 
 
-def _from_executor(tool: Tool, future: Any) -> Any:
+def _leaves(tool: Tool, executor: Any) -> bool:
+    """Tell whether a function runs somewhere else than where it is called."""
+    return tool.metadata.timeout is not None or (executor is not None and tool.metadata.parallel)
+
+
+def _in_time(tool: Tool, future: Any) -> Any:
     import concurrent.futures
     try:
         return future.result(tool.metadata.timeout).get()
     except concurrent.futures.TimeoutError:
         future.cancel()
         raise _timed_out(tool) from None
-    except concurrent.futures.CancelledError as error:
-        raise ToolRegError(f"the executor cancelled the call ({_error_text(error)})") from None
-
-
-def _in_time(tool: Tool, run: Callable[[], Any]) -> Any:
-    """Run on a thread that is given up when the time is over: it cannot be killed and goes on by itself."""
-    import queue
-    done: Any = queue.SimpleQueue()
-    context = contextvars.copy_context()
-    if not _on_daemon(lambda: done.put(context.run(_caught, run))):
-        warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
-        return run()
-    try:
-        outcome = done.get(timeout=tool.metadata.timeout)
-    except queue.Empty:
-        raise _timed_out(tool) from None
-    return outcome.get()
 
 
 def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
+def _started(work: tuple[Tool, Any, Any, Any], executor: Any, context: contextvars.Context, call: Any) -> Any:
+    """Start a tool's function elsewhere; give the future of its _Outcome."""
+    tool, *function = work
+    if executor is not None and tool.metadata.parallel:
+        return executor.submit(_shipped, *function)
+    return _on_daemon(context.run, call, *function, timed=tool if tool.metadata.timeout else None)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
+    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
+
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
+    """
+    import concurrent.futures
+    import threading
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        future.set_result(_caught(func, *args))
+
+    try:
+        threading.Thread(target=work, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        if timed is not None:
+            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+        work()
+    return future
 
 
 def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
@@ -3872,18 +3801,8 @@ def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return outcome
 
 
-def _on_daemon(target: Callable[[], Any]) -> bool:
-    """Start a daemon thread, which a hung tool cannot turn into a program that does not end; False if there are none."""
-    import threading
-    try:
-        threading.Thread(target=target, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResult]) -> Any:
-    """Run jobs on threads, or here where there are none; give the queue on which (job, outcome) arrive."""
+    """Run jobs on threads; give the queue on which (job, outcome) arrive. After an error no more jobs are begun."""
     import queue
     done: Any = queue.SimpleQueue()
 
@@ -3898,79 +3817,59 @@ def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResu
                 jobs.clear()
             done.put((job, outcome))
 
-    starts = [_on_daemon(functools.partial(contextvars.copy_context().run, work))
-              for _ in range(min(workers, len(jobs)))]
-    if not any(starts):
-        work()
+    for _ in range(min(workers, len(jobs))):
+        _on_daemon(contextvars.copy_context().run, work)
     return done
 
 
-async def _aperform(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
-    """Run foreign code from async code."""
+async def _aperform(work: Any, executor: Any, context: contextvars.Context) -> _Outcome:
+    """Run a tool's function from async code, away from the loop or for a limited time."""
     import asyncio
-    tool = work[0]
-    if tool is None or tool.metadata.timeout is None:
-        return await _acall(work, executor, context)
+    tool, func, args, kwargs = work
+
+    async def finished() -> _Outcome:
+        if executor is None and tool._is_async:
+            return await _outcome(_stepwise(context, func(*args, **kwargs)))
+        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context, _called))
+        return await _outcome(_stepwise(context, outcome.value)) if inspect.isawaitable(outcome.value) else outcome
+
     try:
-        return await asyncio.wait_for(_acall(work, executor, context), tool.metadata.timeout)
+        return await asyncio.wait_for(finished(), tool.metadata.timeout)
     except asyncio.TimeoutError:
         return _Outcome(None, _timed_out(tool))
 
 
-async def _acall(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
+def _start_tasks(jobs: Iterable[int], workers: int, run: Callable[[int], Awaitable[None]]) -> list[Any]:
+    """Run jobs as tasks, at most `workers` at once."""
     import asyncio
-    tool, func, args, kwargs = work
-    try:
-        if tool is not None and tool.metadata.parallel and executor is not None:
-            outcome: _Outcome = await asyncio.wrap_future(executor.submit(_shipped, func, args, kwargs))
-            return outcome
-        if tool is None or tool._is_async or not tool.metadata.parallel:
-            value = context.run(func, *args, **kwargs)
-        else:
-            value = (await _on_thread(functools.partial(context.run, _called, func, args, kwargs))).get()
-        return _Outcome(value if type(value) in _AT_HAND else await _InContext(context, _aresult(value)))
-    except Exception as error:
-        return _Outcome(None, error)
+    gate = asyncio.Semaphore(workers)
+
+    async def work(job: int) -> None:
+        async with gate:
+            await run(job)
+
+    return [asyncio.ensure_future(work(job)) for job in jobs]
 
 
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    value = func(*args, **kwargs)
-    return list(value) if inspect.isgenerator(value) else value
-
-
-async def _on_thread(run: Callable[[], Any]) -> _Outcome:
-    """Run on a daemon thread while the event loop goes on; on the loop itself where there are no threads."""
+async def _all_done(tasks: list[Any]) -> None:
     import asyncio
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Outcome] = loop.create_future()
+    await asyncio.gather(*tasks)
 
-    def work() -> None:
-        outcome = _caught(run)
+
+@types.coroutine
+def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, Any]:
+    """Await a value so that its every step runs in a context of its own, as a thread's work does."""
+    coroutine = value if type(value) is types.CoroutineType else _aresult(value)
+    step, given = coroutine.send, None
+    while True:
         try:
-            loop.call_soon_threadsafe(lambda: future.done() or future.set_result(outcome))
-        except RuntimeError:
-            pass                            # the loop was closed: nobody waits any more
-
-    return await future if _on_daemon(work) else _caught(run)
-
-
-class _InContext:
-    """Await a coroutine whose every step runs in a context of its own, as a thread's work does."""
-
-    def __init__(self, context: contextvars.Context, coroutine: Any) -> None:
-        self.context, self.coroutine = context, coroutine
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        step, given = self.coroutine.send, None
-        while True:
-            try:
-                awaited = self.context.run(step, given)
-            except StopIteration as done:
-                return done.value
-            try:
-                step, given = self.coroutine.send, (yield awaited)
-            except BaseException as error:  # a cancellation too has to reach the coroutine
-                step, given = self.coroutine.throw, error
+            awaited = context.run(step, given)
+        except StopIteration as done:
+            return list(done.value) if inspect.isgenerator(done.value) else done.value
+        try:
+            step, given = coroutine.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = coroutine.throw, error
 
 
 # --- for importers
@@ -4036,10 +3935,19 @@ async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registr
     history, answers = _history(messages, api_format), list[Any]()
     for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
         if event == "ask":
-            answers.append(await _aresult(model(**given)))
+            answers.append(await _asked(model, given))
         elif event == "calls":
             answers.append(await registry._aexecute(given))
     return history
+
+
+async def _asked(model: Model, given: dict[str, Any]) -> Any:
+    """Ask a model from async code; a sync one is asked on a thread, so that the event loop goes on."""
+    import asyncio
+    if _is_async(model):
+        return await _aresult(model(**given))
+    answer = await asyncio.wrap_future(_on_daemon(contextvars.copy_context().run, _called, model, (), given))
+    return await _aresult(answer.get())
 
 
 def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
@@ -4141,6 +4049,188 @@ def scripted_model(*answers: Any) -> Model:
 # SOFTWARE.
 
 # ===== end of the core: everything below may be deleted =====
+
+
+# ---------------------------------------------------------------------------
+# 12. Older drafts and formats: rows added to section 2's tables
+#    uses 2
+# ---------------------------------------------------------------------------
+DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
+DRAFT_07 = "http://json-schema.org/draft-07/schema"
+__all__ += ["DRAFT_2019_09", "DRAFT_07"]
+
+
+# Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
+def _old_items(subs: _Node | list[_Node], node: _Node) -> _Rule | None:
+    if not isinstance(subs, list):
+        return _items(subs, node, before="")
+    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
+
+
+def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
+    return _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None
+
+
+def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
+    rule = _contains(sub, node)
+    rule.seen = lambda value: set()         # type: ignore[method-assign]
+    return rule
+
+
+def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
+    """Read what is two keywords now: names that are needed too, and schemas."""
+    def parts(value: dict[str, Any]) -> Iterator[_Part]:
+        for name in needs:
+            if name in value and isinstance(needs[name], list):
+                yield from ((other, None, "is missing", (name,)) for other in needs[name] if other not in value)
+            elif name in value:
+                yield _ITSELF, value, needs[name], (name,)
+    return _Rule(dict, parts)
+
+
+_FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
+_FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
+    isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
+_OLD: dict[str, _Row] = {
+    "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
+_DIALECTS[DRAFT_2019_09] = _Dialect({
+    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items()
+       if keyword not in ("$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED)},
+    "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None), **_OLD,
+    "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
+_DIALECTS[DRAFT_07] = _Dialect({
+    **{keyword: row for rows in (_VALIDATION, _APPLICATOR) for keyword, row in rows.items()
+       if keyword not in ("minContains", "maxContains", "dependentRequired", "dependentSchemas", "prefixItems")},
+    "$schema": (_TEXT, None), "$id": (_TEXT, None), "$ref": (_TEXT, _reference), "definitions": (_SCHEMA_MAP, None), **_OLD, "format": (_TEXT, _format),
+    "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, ref_alone=True)
+
+
+# Formats: regular expressions, and a function where these do not reach
+def _matching(pattern: str, also: _Check = lambda text: True) -> _Check:
+    return lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and also(text)
+
+
+def _is_day(text: str) -> bool:
+    year, month, day = map(int, text[:10].split("-"))
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= month <= 12 and 1 <= day <= (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
+
+
+def _is_time(text: str) -> bool:
+    """Check the figures; a second 60 is a leap second, which ends a day of UTC."""
+    hour, minute, second = (int(part) for part in (text[:2], text[3:5], text[6:8]))
+    offset = "+00:00" if text[-1] in "zZ" else text[-6:]
+    hours, minutes = int(offset[1:3]), int(offset[4:])
+    utc = hour * 60 + minute - int(offset[0] + "1") * (hours * 60 + minutes)
+    return hour < 24 and minute < 60 and hours < 24 and minutes < 60 and second < 60 + (utc % 1440 == 1439)
+
+
+def _is_ipv6(text: str) -> bool:
+    from ipaddress import AddressValueError, IPv6Address
+    try:
+        return "%" not in text and IPv6Address(text) is not None
+    except AddressValueError:
+        return False
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        return re.compile(_translated(text)) is not None and not re.search(r"\(\?(?:P|#|[aiLmsux]+\))", text)
+    except (ValueError, OverflowError, RecursionError, re.error):
+        return False
+
+
+# A host name in any script, by IDNA 2008: by category, with exceptions, and what must not stand where
+_GOOD, _BAD = "-\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u200c\u200d\u3007\u30fb", "\u0640\u07fa\u302e\u302f\u3031-\u3035\u303b"
+_VIRAMAS = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0e3a\u0f84\u1039\u17d2"
+_MISPLACED = re.compile(
+    f"^-|-$|^..--|[{_BAD}]|(?<!l)\u00b7|\u00b7(?!l)|\u0375(?![\u0370-\u03ff\u1f00-\u1fff])|(?<![\u0590-\u05ff])[\u05f3\u05f4]"
+    "|^(?!.*[\u3005\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]).*\u30fb|[\u0660-\u0669].*[\u06f0-\u06f9]"
+    f"|[\u06f0-\u06f9].*[\u0660-\u0669]|(?<![{_VIRAMAS}])\u200d|(?<![{_VIRAMAS}\u0620-\u064a])\u200c|(?<=[\u0620-\u064a])\u200c(?![\u0620-\u064a])")
+
+
+def _is_idn(text: str) -> bool:
+    from unicodedata import bidirectional
+    labels = [_label(label) for label in re.split("[.\u3002\uff0e\uff61]", text)]
+    kinds = [[bidirectional(character) for character in label] for label in labels]
+    rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
+    return all(labels) and len(".".join(map(_ascii_label, labels))) <= 253 and not (rightward and any(
+        row[0] not in ("L", "R", "AL") or row[0] == "L" and not {"R", "AL", "AN"}.isdisjoint(row) or {"EN", "AN"} <= {*row}
+        for row in kinds))
+
+
+def _label(text: str) -> str:
+    """Give a label of a host name as it is read, or nothing where it is wrong."""
+    from unicodedata import category, normalize
+    label = text.lower() if text.isascii() else text
+    if label.startswith("xn--"):
+        try:
+            label = label[4:].encode("ascii").decode("punycode")
+        except UnicodeError:
+            return ""
+        return label if not label.isascii() and _ascii_label(label) == text.lower() and _label(label) else ""
+    right = normalize("NFC", label) == label and not _MISPLACED.search(label) and len(_ascii_label(label)) <= 63 and all(
+        category(character) in ("Ll", "Lo", "Lm", "Mn", "Mc", "Nd") or character in _GOOD for character in label)
+    return label if right and label and category(label[0])[0] != "M" else ""
+
+
+def _ascii_label(label: str) -> str:
+    return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
+
+
+_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d+)?(?:[zZ]|[-+]\d\d:\d\d)"
+_HOST = r"(?=.{1,253}\Z)[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*"
+_OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)(?<!\b0\d)(?<!\b0\d\d)"
+_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_ATOM, _HIGH = r"[-\w!#$%&'*+/=?^`{|}~]+", "\\x80-\\U0010ffff"
+_POINTER = r"(?:/(?:[^/~]|~[01])*)*"
+
+
+def _uri(high: str, start: str) -> _Check:
+    """Give the check of RFC 3986, or with characters above ASCII that of RFC 3987."""
+    def some(more: str) -> str:
+        return rf"(?:[-\w.~!$&'()*+,;={high}{more}]|%[0-9A-Fa-f]{{2}})*"
+    literal = r"\[(?:(?P<ipv6>[0-9A-Fa-f:.]+)|[vV][0-9A-Fa-f]+\.[-\w.~!$&'()*+,;=:]+)\]"
+    authority = rf"//(?:{some(':')}@)?(?:{literal}|{some('')})(?::\d*)?(?:/{some(':@/')})?"
+    source = rf"{start}(?:{authority}|(?!//){some(':@/')})(?:\?{some(':@/?')})?(?:#{some(':@/?')})?"
+
+    def check(text: str) -> bool:
+        match = re.fullmatch(source, text, re.ASCII)
+        return match is not None and (match["ipv6"] is None or _is_ipv6(match["ipv6"]))
+    return check
+
+
+_SCHEME = "[A-Za-z][-+.A-Za-z0-9]*:"
+_RELATIVE = rf"(?:{_SCHEME}|(?![^/?#]*:))"
+
+
+def _is_email(text: str, local: str = rf'{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\]|\\.)*"', host: _Check | None = None) -> bool:
+    user, _, domain = text.rpartition("@")
+    literal = domain[1:-1] if domain[:1] == "[" and domain[-1:] == "]" else ""
+    right = (_FORMATS["ipv4"](literal) or literal[:5] == "IPv6:" and _is_ipv6(literal[5:])) if literal else (host or _FORMATS["hostname"])(domain)
+    return bool(right) and re.fullmatch(local, user, re.ASCII) is not None
+
+
+def _is_idn_of_email(host: str) -> bool:
+    from unicodedata import normalize
+    return _is_idn(normalize("NFC", host))
+
+
+_FORMATS.update({
+    "date": _matching(_DATE, _is_day), "time": _matching(_TIME, _is_time),
+    "date-time": _matching(f"{_DATE}[tT]{_TIME}", lambda text: _is_day(text) and _is_time(text[11:])),
+    "duration": _matching(
+        r"P(?:\d+W|(?=.)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)"),
+    "ipv4": _matching(_IPV4), "ipv6": _is_ipv6, "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
+    "idn-hostname": _is_idn, "email": _is_email,
+    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', _is_idn_of_email),
+    "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
+    "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
+    "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
+    "iri": _uri(_HIGH, _SCHEME), "iri-reference": _uri(_HIGH, _RELATIVE),
+    "uri-template": _matching(r"(?:[^\x00-\x20\x7f\"%<>\\^`{|}]|%[0-9A-Fa-f]{2}|\{[+#./;?&=,!@|]?VAR(?:,VAR)*\})*".replace(
+        "VAR", r"NAME(?:\.NAME)*(?:\*|:[1-9]\d{0,3})?").replace("NAME", "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+")),
+})
 
 
 # ---------------------------------------------------------------------------
@@ -5079,7 +5169,7 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # 17. Tools from MCP servers (stdio, streamable HTTP)
-#     uses 1 7 9 10 15
+#    uses 1 7 9 10 15
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
@@ -5121,9 +5211,10 @@ def _take(link: _Pipe | _Http, text: str, deadline: float) -> None:
     for message in _objects(value if isinstance(value, list) else [value]):
         method, number = message.get("method"), message.get("id")
         if method is None:
-            if type(number) is int and number in link.waiting:
-                link.waiting[number].put(message)
-        elif "id" in message:               # of a space of its own; no capability was declared
+            box = link.waiting.get(number) if type(number) is int else None
+            if box:
+                box.put(message)
+        elif "id" in message:               # its ids are its own; no capability was declared
             outcome = {"result": {}} if method == "ping" else {"error": {"code": -32601, "message": "method not found"}}
             _quietly(link.send, {"id": number, **outcome}, min(deadline, time.monotonic() + _GRACE))
         elif link.on_notification:
@@ -5137,7 +5228,7 @@ class _Pipe:
         import queue
         import subprocess
         import threading
-        self.on_notification, self.fault = on_notification, ""
+        self.on_notification, self.fault, self.reason = on_notification, "", ""
         self.session: dict[str, str] = {}   # headers, which a pipe has not
         self.waiting: dict[int, Any] = {}   # id of a request -> the queue on which its caller waits
         self.outbox: Any = queue.SimpleQueue()
@@ -5160,6 +5251,7 @@ class _Pipe:
         """Close the child's input; one that does not end is terminated, then killed. In any case it is reaped."""
         import signal
         import subprocess
+        self.reason = self.reason or reason
         self.outbox.put(None)
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
             try:
@@ -5168,7 +5260,7 @@ class _Pipe:
             except subprocess.TimeoutExpired:
                 os.killpg(self.child.pid, number)       # npx, uv and shells start the server as a child of theirs
         self.drained.wait(_GRACE)
-        self.fault = self.fault or f"{reason} (exit code {self.child.returncode}){self.last_words()}"
+        self.fault = f"{self.reason} (exit code {self.child.returncode}){self.last_words()}"
         for box in list(self.waiting.values()):
             box.put(None)
 
@@ -5178,13 +5270,15 @@ class _Pipe:
 
     def _hear(self) -> None:
         reason = "the server has ended"
-        with self.child.stdout as pipe:
-            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
-                if len(line) == MAX_BODY:
-                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
-                    break
-                _take(self, line.decode("utf-8", "replace"), math.inf)
-        self.close(reason)
+        try:
+            with self.child.stdout as pipe:
+                for line in iter(lambda: pipe.readline(MAX_BODY), b""):
+                    if len(line) == MAX_BODY:
+                        reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
+                        break
+                    _take(self, line.decode("utf-8", "replace"), math.inf)
+        finally:
+            self.close(reason)
 
     def _speak(self) -> None:
         try:
@@ -5214,12 +5308,12 @@ class _Http:
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Send a message; where there is a box, read until the answer is in it."""
-        stream = self._request("POST", deadline, message)
-        if box is not None:
+        stream = self._fetch("POST", deadline, message)
+        if box:
             self._follow(stream, deadline, box)
         stream.close()
-        if message.get("method") == "notifications/initialized":        # hear what belongs to no call, if that is offered
-            _on_daemon(lambda: _quietly(lambda: self._follow(self._request("GET", math.inf), math.inf)))
+        if message.get("method") == "notifications/initialized":        # then hear what belongs to no call, if it may be
+            _on_daemon(lambda: _quietly(lambda: self._follow(self._fetch("GET", math.inf), math.inf)))
 
     def close(self, reason: str = "the client is closed") -> None:
         """End the session, and the calls that wait."""
@@ -5228,9 +5322,9 @@ class _Http:
         for stream in list(self.streams):
             stream.wire.hang_up()
         if "mcp-session-id" in self.session:
-            _quietly(self._request, "DELETE", time.monotonic() + _GRACE)
+            _quietly(self._fetch, "DELETE", time.monotonic() + _GRACE)
 
-    def _request(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
+    def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
         sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
         body = _printable(_write_json({"jsonrpc": "2.0", **message})).encode() if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
@@ -5254,7 +5348,7 @@ class _Http:
                 for _, data, event_id, retry in _sse_events(stream.lines()) if is_stream else ():
                     last_id, pause = event_id or last_id, pause if retry is None else retry / 1_000
                     _take(self, data or "", deadline)
-                    if box is not None and not box.empty():
+                    if box and not box.empty():
                         break
             except HttpError:
                 if not last_id and not self.fault:
@@ -5262,12 +5356,12 @@ class _Http:
             finally:
                 self.streams.discard(stream)
                 stream.close()
-            if box is not None and not box.empty():
+            if box and not box.empty():
                 return
-            if self.fault or not is_stream or box is not None and not last_id:
+            if self.fault or not is_stream or (box and not last_id):
                 raise McpError(self.fault or "the server's answer ended without a result")
             self.over.wait(min(pause, max(deadline - time.monotonic(), 0)))
-            stream = self._request("GET", deadline, last_id=last_id)
+            stream = self._fetch("GET", deadline, last_id=last_id)
 
 
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Pipe | _Http]:
@@ -5385,7 +5479,8 @@ class McpClient:
         link.waiting[number] = box
         try:
             link.send({"id": number, "method": method, "params": params}, deadline, box)
-            answer = None if link.fault else box.get(timeout=min(max(deadline - time.monotonic(), 0), _LONGEST_WAIT))
+            left = min(max(deadline - time.monotonic(), 0), _LONGEST_WAIT)
+            answer = None if link.fault and box.empty() else box.get(timeout=left)
         except (queue.Empty, ToolTimeoutError):
             if method != "initialize":
                 cancelled = {"requestId": number, "reason": "timeout"}
@@ -5426,6 +5521,8 @@ def _answer_of(result: _Message) -> _Answer:
 
 def _rows_of(client: McpClient, prefix: str = "") -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
+        if not isinstance(row.get("name"), str):
+            raise McpError("a tool without a name")
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)

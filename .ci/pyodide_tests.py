@@ -1,8 +1,10 @@
 """Run inside Pyodide (see pyodide.mjs): the demo, then the tests that need neither threads, processes nor sockets.
 
 Which they are is read off their code: a test that names one of NEEDS, itself or in a fixture or helper of the test
-module that it uses, is left out and counted, and so are those of BACKGROUND. All others must pass. The value of the last line is the exit status.
+module that it uses, is left out and counted, and so are those of BY_NAME. All others must pass. The value of the last
+line is the exit status.
 """
+import inspect
 import os
 import shutil
 import sys
@@ -11,9 +13,10 @@ import types
 NEEDS = {"subprocess", "threading", "socket", "socketserver", "multiprocessing", "concurrent", "http", "_thread",
          "HTTPServer", "ThreadingHTTPServer", "ThreadPoolExecutor", "ProcessPoolExecutor", "run_in_executor",
          "to_thread", "_background_loop"}
-BACKGROUND = {          # about the event loop that runs on a thread, without naming a thread
+BY_NAME = {             # they need threads or sockets without naming them
     "test_the_background_loop_is_kept_between_calls",
     "test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock",
+    "test_32_async_tools_that_meet_return", "test_over_http_what_is_no_server_is_named",
 }
 
 
@@ -29,7 +32,7 @@ def names_in(code):
 def code_of(thing):
     """Give the code of a function, fixture, hypothesis test or class of the test module."""
     thing = getattr(thing, "_get_wrapped_function", lambda: thing)()
-    thing = getattr(getattr(thing, "hypothesis", None), "inner_test", thing)
+    thing = inspect.unwrap(getattr(getattr(thing, "hypothesis", None), "inner_test", thing))
     if isinstance(thing, type):
         return [code for value in vars(thing).values() for code in code_of(value)]
     return [thing.__code__] if isinstance(thing, types.FunctionType) else []
@@ -44,7 +47,7 @@ def is_possible(item):
             names = set(names_in(code)) - seen
             seen |= names
             todo += [module[name] for name in names if getattr(module.get(name), "__module__", "") == here]
-    return not seen & NEEDS and item.originalname not in BACKGROUND
+    return not seen & NEEDS and item.originalname not in BY_NAME
 
 
 class Here:
