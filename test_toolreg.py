@@ -596,6 +596,604 @@ def test_a_copy_shares_nothing_and_a_loop_is_refused():
 
 
 # ---------------------------------------------------------------------------
+# 3. JSON out
+# ---------------------------------------------------------------------------
+class Shade(enum.Enum):
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class Rank(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Corner(enum.Enum):
+    """Has values that are no JSON scalars, so its names stand for its members."""
+
+    TOP_LEFT = (0, 0)
+    TOP_RIGHT = (1, 0)
+
+
+class Spot(NamedTuple):
+    x: int
+    y: float = 0.5
+
+
+@dataclasses.dataclass
+class Parcel:
+    code: str
+    spots: list
+    shade: Shade = Shade.DARK
+
+
+class Array:
+    """Is like numpy's arrays and scalars, as far as we look."""
+
+    def __init__(self, *items):
+        self.items = items
+
+    def tolist(self):
+        return list(self.items)
+
+
+class Modelled:
+    """Is like a pydantic model, as far as we look."""
+
+    def model_dump(self, mode, by_alias):
+        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
+
+
+class Attribute(NamedTuple):
+    name: str
+    alias: "str | None" = None
+
+
+class Attrs:
+    """Is like an attrs class, as far as we look."""
+
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
+    _size, shape = 3, Spot(1)
+
+
+class Text(str):
+    pass
+
+
+class Unspeakable:
+    def __str__(self):
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("value, form", [
+    ("say \"hi\"", "say \"hi\""), (Text("a"), "a"), (True, True), (None, None), (3, 3), (2.5, 2.5),
+    (math.inf, "Infinity"), (-math.inf, "-Infinity"), (math.nan, "NaN"), ([math.nan], ["NaN"]),
+    ((1, (2,)), [1, [2]]), ({"a": {1}}, {"a": [1]}), ({10, 9, 1}, [1, 9, 10]), (frozenset("ba"), ["a", "b"]),
+    ({1: 1, None: 2, True: 3, (1, 2): 4}, {"1": 3, "null": 2, "[1, 2]": 4}), ({Shade.DARK: 1, Rank.LOW: 2}, {"dark": 1, "1": 2}),
+    ({datetime.date(2024, 1, 2): 1, uuid.UUID(int=1): 2}, {"2024-01-02": 1, "00000000-0000-0000-0000-000000000001": 2}),
+    (Shade.LIGHT, "light"), (Rank.HIGH, 2), (Corner.TOP_LEFT, "TOP_LEFT"), (Spot(1), {"x": 1, "y": 0.5}),
+    (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
+    (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}), (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
+    (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
+    (datetime.time(3, 4), "03:04:00"), (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
+    (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"), (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a/b"), "/a/b"),
+    (b"abc", "YWJj"), (bytearray(b"abc"), "YWJj"), (memoryview(b"abc"), "YWJj"), (Array(1, Array(2.5)), [1, [2.5]]),
+    (range(3), [0, 1, 2]), (collections.deque([1]), [1]), ({"a": 1}.keys(), ["a"]), ({"a": 1}.values(), [1]),
+    (collections.OrderedDict(a=1), {"a": 1}), (collections.UserString("a"), "a"), (ValueError("no"), "no"),
+    (Unspeakable(), "<Unspeakable>"), ([Unspeakable()], ["<Unspeakable>"]), (10 ** 5000, "<int too large or within itself>"),
+], ids=lambda value: type(value).__name__)
+def test_a_value_has_this_json_form(value, form):
+    assert json.dumps(to_json(value)) == json.dumps(form)
+
+
+def test_what_contains_itself_is_cut_where_it_does():
+    ring = [1]
+    ring.append({"again": ring})
+    assert to_json(ring) == [1, {"again": "<list too large or within itself>"}]
+    parent = Parcel("a", [])
+    parent.spots.append(parent)
+    assert to_json(parent)["spots"] == [str(parent)]
+
+
+def test_the_same_object_twice_is_no_ring():
+    spot = Spot(1)
+    assert to_json([spot, spot]) == [{"x": 1, "y": 0.5}] * 2
+
+
+def test_what_is_nested_too_deep_is_cut_there():
+    deep = functools.reduce(lambda inner, _: [inner], range(10_000), 1)
+    text = json.dumps(to_json(deep))
+    assert text.count("[") == toolreg.MAX_DEPTH and toolreg._read_json(text)
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates() | st.decimals() | st.uuids()
+    | st.timedeltas() | st.builds(Unspeakable) | st.sampled_from([*Shade, *Corner, object, len, sys]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.integers() | st.text() | st.none(), inner) | st.tuples(inner)
+    | st.builds(Parcel, st.text(), st.lists(inner))))
+@settings(max_examples=100, deadline=None)
+def test_any_value_has_a_json_form_that_stays_as_it_is(value):
+    form = to_json(value)
+    assert toolreg._read_json(json.dumps(form, allow_nan=False)) == form
+    assert to_json(form) == form
+
+
+# ---------------------------------------------------------------------------
+# 4. Types
+# ---------------------------------------------------------------------------
+T = typing.TypeVar("T")
+Number = typing.TypeVar("Number", int, float)
+UserId = typing.NewType("UserId", int)
+
+
+@dataclasses.dataclass
+class Stop:
+    city: str
+    day: datetime.date = datetime.date(2024, 5, 1)
+    tags: "list[str]" = dataclasses.field(default_factory=list)
+    made: int = dataclasses.field(default=0, init=False)
+
+
+@dataclasses.dataclass
+class Node:
+    """Hold a number and its children."""
+
+    value: int
+    children: "list[Node]" = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Box(typing.Generic[T]):
+    item: T
+    spares: "list[T]" = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: int
+    y: int
+
+    def __post_init__(self):
+        if self.x > 100:
+            raise ValueError("x is too far out")
+
+
+class Movie(TypedDict):
+    title: str
+
+
+class Sequel(Movie, total=False):
+    part: int
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Optional[str] = None
+
+
+class Bits(enum.Flag):
+    A = 1
+
+
+class AttrsLike:
+    """Is like an attrs class, as far as we look."""
+
+    _size: int
+    shape: Optional[Pair]
+
+    class Attribute(NamedTuple):
+        name: str
+        default: Any
+        init: bool = True
+
+    class Nothing:
+        def __repr__(self):
+            return "NOTHING"
+
+    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+
+    def __init__(self, size, shape=None):
+        self._size, self.shape = size, shape
+
+
+class PydanticLike:
+    """Is like a pydantic model, as far as we look."""
+
+    def __init__(self, name, home):
+        self.name, self.home = name, home
+
+    @classmethod
+    def model_json_schema(cls):
+        person = {"type": "object", "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
+                  "required": ["name", "home"], "discriminator": {"mapping": {"h": "#/$defs/Home"}}}
+        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
+
+    @classmethod
+    def model_validate_json(cls, text):
+        value = json.loads(text)
+        if value["name"] == "":
+            raise PydanticLikeError
+        return cls(**value)
+
+    def model_dump(self, mode, by_alias):
+        return vars(self)
+
+
+class PydanticLikeError(Exception):
+    def errors(self):
+        return [{"msg": "must not be empty", "loc": ("name",)}]
+
+
+class Says:
+    """Is like what annotated-types and pydantic put into Annotated."""
+
+    def __init__(self, **said):
+        self.__dict__.update(said)
+
+
+INTEGER, NUMBER, STRING, NULL = {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "null"}
+SCALARS = {"anyOf": [STRING, {"type": "boolean"}, INTEGER, NUMBER, NULL]}
+NO_TEXT_KEY = {"pattern": "^-?(0|[1-9][0-9]*)$"}
+
+
+def array(items, **more):
+    return {"type": "array", "items": items, **more}
+
+
+def mapping(values, **more):
+    return {"type": "object", "additionalProperties": values, **more}
+
+
+def record(required, **properties):
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def text(**says):
+    return {"type": "string", **says}
+
+
+BYTES = text(contentEncoding="base64")
+DAY = text(format="date", default="2024-05-01")
+TYPES = [       # annotation, its schema (None: not looked at), JSON that fits, the value it is read as
+    (str, STRING, "5", "5"), (int, INTEGER, 5.0, 5), (float, NUMBER, 5, 5.0), (bool, {"type": "boolean"}, True, True),
+    (None, NULL, None, None), (type(None), NULL, None, None), (Any, {}, {"a": [5.0]}, {"a": [5.0]}), (object, {}, 5.0, 5.0),
+    (list, array({}), [5.0], [5.0]), (typing.List, array({}), [1], [1]), (list[int], array(INTEGER), [5.0], [5]),
+    (typing.Sequence[int], array(INTEGER), [1.0], [1]), (typing.Iterable[str], array(STRING), ["a"], ["a"]),
+    (collections.deque, array({}), [1], collections.deque([1])), (set, array(SCALARS), [1, 1], {1}),
+    (typing.AbstractSet[str], array(STRING), ["a", "a"], {"a"}), (frozenset[Rank], None, [1.0], frozenset({Rank.LOW})),
+    (tuple, array({}), [1], (1,)), (tuple[int, ...], array(INTEGER), [1.0, 2], (1, 2)),
+    (tuple[int, int], array(INTEGER, minItems=2, maxItems=2), [1.0, 2], (1, 2)),
+    (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "items": False, "minItems": 2, "maxItems": 2},
+     [1.0, "a"], (1, "a")),
+    (tuple[()], array({}, minItems=0, maxItems=0), [], ()),
+    (dict, mapping(True), {"a": 1.0}, {"a": 1.0}), (dict[str, int], mapping(INTEGER), {"a": 1.0}, {"a": 1}),
+    (typing.Mapping[int, str], mapping(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
+    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}), (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
+    (dict[bool, None], None, {"true": None}, {True: None}), (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
+    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
+    (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"), (Union[int, str], None, 5.0, 5),
+    (Union[int, float], None, 5.0, 5.0), (Union[float, int], None, 5, 5),
+    (Optional[int], {"anyOf": [INTEGER, NULL]}, None, None), (int | None, {"anyOf": [INTEGER, NULL]}, 5.0, 5),
+    (Union[datetime.datetime, datetime.date, str], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Union[datetime.date, str], None, "soon", "soon"), (Union[list[int], list[str]], None, ["a"], ["a"]),
+    (Union[Stop, Point, None], None, {"x": 1, "y": 2}, Point(1, 2)), (Union[Point, Pair], None, {"left": 1.0}, Pair(1)),
+    (Optional[Literal["a", None]], {"enum": ["a", None]}, None, None),
+    (Literal["a", "b"], text(enum=["a", "b"]), "a", "a"), (Literal[1, True, None], {"enum": [1, True, None]}, 1.0, 1),
+    (Literal[1, True], {"enum": [1, True]}, True, True), (Literal[Shade.DARK, 2], {"enum": ["dark", 2]}, "dark", Shade.DARK),
+    (Shade, text(enum=["light", "dark"]), "dark", Shade.DARK), (Rank, {"type": "integer", "enum": [1, 2]}, 2.0, Rank.HIGH),
+    (Corner, text(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
+    (Annotated[int, "How many."], {"type": "integer", "description": "How many."}, 5.0, 5),
+    (Annotated[int, {"minimum": 1, "examples": [2]}], {"type": "integer", "minimum": 1, "examples": [2]}, 5, 5),
+    (Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+     {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2}, 4, 4),
+    (Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+     {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"}, "a", "a"),
+    (Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+     array(INTEGER, maxItems=3, description="Some."), [], []),
+    (UserId, INTEGER, 5.0, 5), (T, {}, 5.0, 5.0), (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5), (Injected[int], INTEGER, 5.0, 5),
+    ("list[int]", array(INTEGER), [5.0], [5]), (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
+    (datetime.date, text(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
+    (datetime.time, text(format="time"), "12:30", datetime.time(12, 30)),
+    (datetime.timedelta, text(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
+    (uuid.UUID, text(format="uuid"), str(uuid.UUID(int=7)), uuid.UUID(int=7)),
+    (decimal.Decimal, text(format="decimal"), "1.50", decimal.Decimal("1.50")),
+    (pathlib.Path, text(format="path"), "a/b", pathlib.Path("a/b")), (fractions.Fraction, None, "1/3", fractions.Fraction(1, 3)),
+    (bytes, BYTES, "YWJj", b"abc"), (bytearray, BYTES, "YWJj", bytearray(b"abc")),
+    (ipaddress.IPv4Address, text(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
+    (ipaddress.IPv6Network, None, "fe80::/10", ipaddress.ip_network("fe80::/10")),
+    (Stop, record(["city"], city=STRING, day=DAY, tags=array(STRING)), {"city": "Oslo"}, Stop("Oslo")),
+    (Pair, record(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}), {"left": 1.0}, Pair(1)),
+    (Sequel, record(["title"], title=STRING, part=INTEGER), {"title": "a", "part": 2.0}, {"title": "a", "part": 2}),
+    (Box[int], record(["item"], item=INTEGER, spares=array(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
+    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))), (Node, None, {"value": 1, "children": []}, Node(1)),
+]
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", TYPES, ids=lambda each: str(each)[:60])
+def test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value):
+    if schema is not None:
+        assert json.dumps(schema_of(annotation)) == json.dumps(schema)
+    check_schema(schema_of(annotation))
+    assert alike(from_json(annotation, wire), value)
+
+
+def alike(one, other):
+    """Tell whether two values are equal and of the same types all the way down."""
+    if type(one) is not type(other):
+        return False
+    if dataclasses.is_dataclass(one):
+        return alike(vars(one), vars(other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and alike(list(one), list(other)) and alike(list(one.values()), list(other.values()))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return one == other
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (typing.Callable[[int], str], "Callable[[int], str] has no JSON form (write a Literal of names, or Injected"),
+    (complex, "complex has no JSON form (write tuple[float, float])"), (typing.Iterator[int], "Iterator[int] has no JSON form"),
+    (set[list[int]], "set[list[int]] has no JSON form (write"), (dict[tuple[Any, int], int], "has no JSON form (write"),
+    (Bits, "Bits has no JSON form (write"), (range, "range has no JSON form (write a dataclass"), (len, "has no JSON form"),
+    ("Nowhere", "name 'Nowhere' is not defined"), (list["Nowhere"], "name 'Nowhere' is not defined"),
+])
+def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
+    with pytest.raises(ToolDefinitionError) as caught:
+        schema_of(annotation)
+    assert problem in str(caught.value)
+
+
+def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
+    Bad = dataclasses.make_dataclass("Bad", [("call", typing.Callable), ("good", int), ("imaginary", list[complex])])
+    with pytest.raises(ToolDefinitionError) as caught:
+        schema_of(dict[str, Bad])
+    assert str(caught.value) == (
+        "schema_of: Bad.call: Callable has no JSON form (write a Literal of names, or Injected where the program gives the "
+        "value); Bad.imaginary: complex has no JSON form (write tuple[float, float])")
+
+
+def test_a_type_that_grows_without_end_is_refused():
+    @dataclasses.dataclass
+    class Growing(typing.Generic[T]):
+        inner: "Growing[list[T]]"
+    with pytest.raises(ToolDefinitionError, match="nested"):
+        schema_of(Growing[int])
+
+
+@pytest.mark.parametrize("annotation, wire, errors", [
+    (list[datetime.date], ["2024-05-01", "soon", "2024-13-01"], ['[1]: "soon" is not a date', '[2]: "2024-13-01" is not a date']),
+    (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']), (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal number']),
+    (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64 text']),
+    (dict[tuple[int, int], int], {"[1]": 1, "(": 2}, ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type']),
+    (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
+    (Optional[datetime.time], "x", ['(root): "x" is not a time']), (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
+    (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]), (int, "x", ['(root): "x" is not an integer']),
+    (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]), (pathlib.Path, 5, ["(root): 5 is not a string"]),
+    (datetime.timedelta, "P", ['(root): "P" is not a duration']), (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4 address']),
+])
+def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors):
+    with pytest.raises(ToolArgumentError) as caught:
+        from_json(annotation, wire)
+    assert [str(error) for error in caught.value.errors] == errors
+    assert all(isinstance(error, ValidationError) for error in caught.value.errors)
+
+
+@pytest.mark.parametrize("cls, texts", [
+    (datetime.datetime, {
+        "2024-05-01T10:30": "2024-05-01T10:30:00", "2024-05-01 10:30:05Z": "2024-05-01T10:30:05+00:00",
+        "2024-05-01t10:30:05.5z": "2024-05-01T10:30:05.500000+00:00", "2024-05-01T10:30:05,123456789-05": "2024-05-01T10:30:05.123456-05:00",
+        "2024-05-01T10:30:05+0530": "2024-05-01T10:30:05+05:30", "2024-05-01T10:30:05+05:30:15.000001": "2024-05-01T10:30:05+05:30:15.000001",
+        "2024-05-01": None, "20240501T1030": None, "2024-W18-3T10:30": None, "2024-05-01T24:00": None, "2024-05-01T10": None, "2024-05-01T": None,
+        "2024-05-01T10:30:60": None, "2024-05-0110:30": None, "2024-02-30T10:30": None, "2024-05-01T10:30+24:00": None, "": None, " 2024-05-01T10:30": None,
+        "２０２４-05-01T10:30": None, "2024-05-01T10:30\n": None}),
+    (datetime.date, {"2024-05-01": "2024-05-01", "2024-05-01T10:30": None, "20240501": None, "2024-W18-3": None, "24-05-01": None}),
+    (datetime.time, {"10:30": "10:30:00", "10:30:05.5Z": "10:30:05.500000+00:00", "1030": None, "10": None, "2024-05-01T10:30": None, "T10:30": None}),
+    (datetime.timedelta, {"PT1H30M": "1:30:00", "P1W": "7 days, 0:00:00", "-P1DT0.5S": "-2 days, 23:59:59.500000", "PT1.5H": "1:30:00", "+P1D": "1 day, 0:00:00",
+                          "P": None, "PT": None, "P1DT": None, "1:30": None, "PT1.2.3S": None, "P99999999999D": None, "P1M": None}),
+])
+def test_the_same_texts_are_read_alike_on_every_version(cls, texts):
+    for text, read in texts.items():
+        if read is None:
+            with pytest.raises(ToolArgumentError):
+                from_json(cls, text)
+        else:
+            value = from_json(cls, text)
+            assert (str(value) if cls is datetime.timedelta else value.isoformat()) == read
+
+
+def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_holds_itself():
+    assert "$defs" not in schema_of(list[Stop])
+    twice = schema_of(tuple[Stop, list[Stop]])
+    assert twice["prefixItems"][0] == {"$ref": "#/$defs/Stop"} and list(twice["$defs"]) == ["Stop"]
+    node = schema_of(Node)
+    assert node == {"$ref": "#/$defs/Node", "$defs": {"Node": {
+        "description": "Hold a number and its children.", **record(["value"], value=INTEGER, children=array({"$ref": "#/$defs/Node"}))}}}
+    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
+
+
+def test_two_types_of_one_name_keep_their_own_definitions():
+    one, other = (dataclasses.make_dataclass("Same", [("it", kind)]) for kind in (int, str))
+    schema = schema_of(tuple[one, other, one, other])
+    assert [schema["$defs"][place["$ref"].rpartition("/")[2]]["properties"]["it"] for place in schema["prefixItems"]] == [
+        INTEGER, STRING, INTEGER, STRING]
+
+
+def test_a_description_beside_a_reference_stays_there():
+    schema = schema_of(tuple[Annotated[Node, "First."], Node])
+    assert schema["prefixItems"][0] == {"$ref": "#/$defs/Node", "description": "First."}
+    assert schema_of(Annotated[Node, "First."])["description"] == "First."
+
+
+def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
+    assert schema_of(AttrsLike) == {"description": "Is like an attrs class, as far as we look.", **record(
+        ["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None})}
+    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
+    assert alike((value._size, value.shape), (3, Pair(1)))
+    schema = schema_of(PydanticLike)
+    assert schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}} and "discriminator" not in schema
+    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
+    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
+    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
+
+
+class Alias:
+    """Be what `type Json = ...` makes from Python 3.12 on."""
+
+    def __init__(self, name, value):
+        self.__name__, self.__type_params__, self.__value__ = name, (), value
+
+    __call__ = None         # so that typing of 3.10 takes it for a type
+
+
+@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
+def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
+    Tree = make("Tree", Union[int, typing.List["Tree"]])
+    assert schema_of(Tree) == {"$ref": "#/$defs/Tree", "$defs": {"Tree": {"anyOf": [INTEGER, array({"$ref": "#/$defs/Tree"})]}}}
+    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
+    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array(INTEGER), STRING]
+
+
+# --- properties: any type of ours, any value of it
+OFFSETS = st.none() | st.builds(datetime.timezone, st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23)))
+LEAVES = {      # JSON's type -> annotation -> its values; in a union, members of different types cannot be confused
+    "null": {None: st.none()},
+    "boolean": {bool: st.booleans(), Literal[True]: st.just(True)},
+    "number": {int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False), Rank: st.sampled_from(Rank),
+               Literal[1, 2]: st.sampled_from([1, 2])},
+    "string": {
+        str: st.text(), Shade: st.sampled_from(Shade), Corner: st.sampled_from(Corner), Literal["a", "b"]: st.sampled_from("ab"),
+        bytes: st.binary(), uuid.UUID: st.uuids(), decimal.Decimal: st.decimals(allow_nan=False), datetime.date: st.dates(),
+        datetime.datetime: st.datetimes(timezones=OFFSETS), datetime.time: st.times(timezones=OFFSETS), datetime.timedelta: st.timedeltas(),
+        pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath), ipaddress.IPv4Address: st.ip_addresses(v=4),
+        fractions.Fraction: st.fractions()},
+}
+VALUES = {annotation: values for leaves in LEAVES.values() for annotation, values in leaves.items()}
+SPELLED = {bytes, uuid.UUID, decimal.Decimal, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, ipaddress.IPv4Address,
+           fractions.Fraction}
+KEYS = [str, int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]]
+HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
+NAMES = st.lists(st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True)
+
+
+def objects(inner):
+    """Give annotations of objects: dataclasses with and without defaults, TypedDicts, NamedTuples, dicts."""
+    rows = st.builds(lambda names, types: list(zip(names, types)), NAMES, st.lists(inner, min_size=3, max_size=3))
+    return (rows.map(lambda rows: dataclasses.make_dataclass("Made", rows))
+            | rows.map(lambda rows: dataclasses.make_dataclass("Loose", [(name, Optional[it], None) for name, it in rows]))
+            | st.builds(lambda rows, total: TypedDict("Typed", dict(rows), total=total), rows, st.booleans())
+            | rows.map(lambda rows: NamedTuple("Tuple", rows))
+            | st.builds(lambda key, value: typing.Dict[key, value], st.sampled_from(KEYS), inner))
+
+
+def arrays(inner):
+    return (st.builds(lambda it: typing.List[it], inner) | st.builds(lambda it: typing.Tuple[it, ...], inner)
+            | st.builds(lambda it: typing.Set[it], HASHABLE) | st.builds(lambda it: typing.FrozenSet[it], HASHABLE)
+            | st.lists(inner, min_size=1, max_size=3).map(lambda items: typing.Tuple[tuple(items)]))
+
+
+def unions(inner):
+    members = [st.sampled_from(list(leaves)) for leaves in LEAVES.values()] + [arrays(inner), objects(inner)]
+    return st.lists(st.sampled_from(range(len(members))), min_size=2, max_size=4, unique=True).flatmap(
+        lambda kinds: st.tuples(*(members[kind] for kind in kinds))).map(lambda chosen: Union[chosen])
+
+
+def annotations():
+    return st.recursive(st.sampled_from(list(VALUES)), lambda inner: objects(inner) | arrays(inner) | unions(inner), max_leaves=6)
+
+
+def values(annotation):
+    """Give the values of an annotation of ours."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation in VALUES or annotation is type(None):
+        return VALUES[None if annotation is type(None) else annotation]
+    if origin is Union:
+        return st.one_of(*map(values, args))
+    if origin is dict:
+        return st.dictionaries(values(args[0]), values(args[1]), max_size=3)
+    if origin is tuple:
+        return st.lists(values(args[0]), max_size=3).map(tuple) if args[1:] == (...,) else st.tuples(*map(values, args))
+    if origin in (list, set, frozenset):
+        return st.lists(values(args[0]), max_size=3).map(origin)
+    hints = {name: values(hint) for name, hint in typing.get_type_hints(annotation).items()}
+    optional = set(hints) - set(getattr(annotation, "__required_keys__", hints))
+    if issubclass(annotation, dict):
+        return st.fixed_dictionaries({name: hints[name] for name in hints if name not in optional}, optional={name: hints[name] for name in optional})
+    return st.fixed_dictionaries(hints).map(lambda fields: annotation(**fields))
+
+
+TYPED_VALUES = annotations().flatmap(lambda annotation: st.tuples(st.just(annotation), values(annotation)))
+SOME = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@SOME
+@given(TYPED_VALUES)
+def test_the_json_of_a_value_fits_the_schema_of_its_type_and_is_read_back_as_the_same(pair):
+    annotation, value = pair
+    schema, wire = schema_of(annotation), json.loads(json.dumps(to_json(value)))
+    check_schema(schema)
+    assert list(iter_errors(wire, schema)) == []
+    assert alike(from_json(annotation, wire), value)
+
+
+def fitting(schema, root):
+    """Give JSON that fits a schema of ours, whatever its annotation would write."""
+    if "$ref" in schema:
+        return st.deferred(lambda: fitting(root["$defs"][schema["$ref"].rpartition("/")[2]], root))
+    if "anyOf" in schema:
+        return st.one_of(*(fitting(each, root) for each in schema["anyOf"]))
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"]).flatmap(lambda it: st.just(it) | st.just(float(it)) if type(it) is int else st.just(it))
+    return {
+        "null": lambda: st.none(), "boolean": lambda: st.booleans(), "string": lambda: st.text() | st.dates().map(str),
+        "integer": lambda: st.integers() | st.integers(-9, 9).map(float), "number": lambda: st.integers() | st.floats(-9, 9) | st.just(10 ** 400),
+        "array": lambda: st.tuples(*(fitting(each, root) for each in schema["prefixItems"])).map(list) if "prefixItems" in schema else
+        st.lists(fitting(schema["items"], root), min_size=schema.get("minItems", 0), max_size=schema.get("maxItems", 3)),
+        "object": lambda: st.fixed_dictionaries(
+            {name: fitting(schema["properties"][name], root) for name in schema.get("required", ())},
+            optional={name: fitting(it, root) for name, it in schema["properties"].items() if name not in schema.get("required", ())})
+        if "properties" in schema else st.dictionaries(
+            st.sampled_from(schema.get("propertyNames", {}).get("enum", ["1", "-20", "true", "2024-05-01"])), fitting(schema["additionalProperties"], root)),
+    }[schema["type"]]()
+
+
+@SOME
+@given(annotations().flatmap(lambda it: st.tuples(st.just(it), fitting(schema_of(it), schema_of(it)))))
+def test_json_that_fits_is_read_and_fits_when_it_is_written_again_or_is_text_that_is_refused(pair):
+    annotation, wire = pair
+    schema = schema_of(annotation)
+    if not is_valid(wire, schema):          # a key of the wrong type
+        return
+    try:
+        value = from_json(annotation, wire)
+    except ToolArgumentError as refused:
+        assert refused.errors and all(" is not " in str(error) for error in refused.errors)
+        assert any(kind.__name__ in typing_text(annotation) for kind in SPELLED)
+    else:
+        assert is_valid(json.loads(json.dumps(to_json(value))), schema)
+
+
+def typing_text(annotation):
+    """Spell an annotation with all types that it holds."""
+    hints = typing.get_type_hints(annotation) if isinstance(annotation, type) and annotation not in VALUES else {}
+    return " ".join([str(annotation), *map(typing_text, [*typing.get_args(annotation), *hints.values()])])
+
+
+@settings(SOME, max_examples=30)
+@given(annotations())
+def test_nothing_in_a_schema_is_shared(annotation):
+    def spoil(part):
+        for inner in list(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()):
+            spoil(inner)
+        if isinstance(part, (dict, list)):
+            part.clear()
+    before = json.dumps(schema_of(annotation))
+    spoil(schema_of(annotation))
+    assert json.dumps(schema_of(annotation)) == before
+
+
+# ---------------------------------------------------------------------------
 # 5. Reasons: ask the model why
 # ---------------------------------------------------------------------------
 object_schemas = st.fixed_dictionaries({}, optional={
@@ -627,6 +1225,381 @@ def test_a_reason_that_a_foreign_schema_declares_stays_an_argument():
     schema = {"type": "object", "properties": {TOOLCALL_REASON: {"type": "integer"}}}
     assert toolreg._with_reason(schema) == schema and toolreg._declares_reason(schema)
     assert toolreg._split_reason({TOOLCALL_REASON: 3}, True) == ({TOOLCALL_REASON: 3}, "3")
+
+
+# ---------------------------------------------------------------------------
+# 6. Functions
+# ---------------------------------------------------------------------------
+GOOGLE = """Fetch a text.
+    Args:
+        title (str): Name, e.g. "Ada (2nd ed.): notes".
+        page (int, optional) : Page number, default: 1.
+        mode: One of:
+            - "fast": quick look
+            - "deep": slow: reads everything
+        raw (Union[bool, None]):
+            Keep the markup,
+
+            spaces and all.
+        *names: More.
+
+    Note:
+        Not too often: it costs.
+
+    Returns:
+        str: the text.
+
+    Keyword Args:
+        limit: Most
+          results.
+    Last words.
+    """
+NUMPY = """Scale a point.
+
+    Slowly.
+
+    Parameters
+    ----------
+    x, y : float
+        Coordinates
+        in metres.
+    factor : float, optional
+        Multiplier: default 1.
+    bare
+
+    Other Parameters
+    ----------------
+    **mode : {"a", "b"}
+        Rounding mode.
+
+    Returns
+    -------
+    tuple
+        The new point.
+    """
+SPHINX = """Do.
+
+    :param int x: The x
+        of it.
+    :param y: The y.
+    :type y: int
+    :keyword z: The z: it is last.
+    :returns: nothing
+    :raises ValueError: never
+
+    Last words.
+    """
+
+
+@pytest.mark.parametrize("text, description, texts", [
+    (None, "", {}), ("", "", {}), ("  Add: two numbers. ", "Add: two numbers.", {}), ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
+    (GOOGLE, "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.", {
+        "title": 'Name, e.g. "Ada (2nd ed.): notes".', "page": "Page number, default: 1.",
+        "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything', "raw": "Keep the markup, spaces and all.",
+        "names": "More.", "limit": "Most results."}),
+    (NUMPY, "Scale a point.\n\nSlowly.", {"x": "Coordinates in metres.", "y": "Coordinates in metres.", "factor": "Multiplier: default 1.",
+                                          "mode": "Rounding mode."}),
+    (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
+])
+def test_a_docstring_is_split_into_description_and_parameters(text, description, texts):
+    assert parse_docstring(text) == (description, texts)
+
+
+@given(st.text(st.sampled_from("ab:*()-=\n \t.")))
+@settings(max_examples=100, deadline=None)
+def test_any_text_is_a_docstring(text):
+    description, texts = parse_docstring(text)
+    assert isinstance(description, str) and all(said.strip() for said in texts.values())
+
+
+class Counter:
+    """Count."""
+
+    def __init__(self, start):
+        self.value = start
+
+    def add(self, amount: int) -> int:
+        """Add to the counter."""
+        self.value += amount
+        return self.value
+
+    @classmethod
+    def label(cls, text: str = "a"):
+        """Make a label."""
+        return cls.__name__ + text
+
+    @staticmethod
+    def double(number: float):
+        return 2 * number
+
+    async def __call__(self, who: "str"):
+        """Greet.
+
+        Args:
+            who: Whom.
+        """
+        return who
+
+
+class SubCounter(Counter):
+    def add(self, amount: int) -> int:
+        return super().add(amount)
+
+
+def logged(func):
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapper
+
+
+def plain(place: str, *, days: int = 1, unit: Literal["c", "f"] = "c", when: Optional[datetime.date] = None):
+    """Look."""
+    return place, days, unit, when
+
+
+def positional(base: int, exponent: float = 2.0, /, *rest, digits: int = 0):
+    return base, exponent, rest, digits
+
+
+def open_ended(name: str, **more: int):
+    return name, more
+
+
+def bound_and_called(func, arguments, **options):
+    """Give what a function gets for arguments that fit."""
+    _, schema, bind = toolreg._form_of_function(func, name="f", **options)
+    assert list(iter_errors(arguments, schema)) == []
+    args, kwargs = bind(arguments) if bind else ((), arguments)
+    return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("func, description, names, required", [
+    (plain, "Look.", ["place", "days", "unit", "when"], ["place"]), (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+    (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]), (Counter.label, "Make a label.", ["text"], []),
+    (Counter.double, "", ["number"], ["number"]), (Counter(1), "Greet.", ["who"], ["who"]),
+    (functools.partial(plain, days=3), "Look.", ["place", "unit", "when"], ["place"]), (functools.partial(plain, "Oslo"), "Look.", ["days", "unit", "when"], []),
+    (logged(plain), "Look.", ["place", "days", "unit", "when"], ["place"]), (functools.lru_cache(plain), "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (functools.partial(logged(plain), days=3), "Look.", ["place", "unit", "when"], ["place"]), (positional, "", ["base", "exponent", "digits"], ["base"]),
+    (lambda x, y=1: x, "", ["x", "y"], ["x"]), (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
+], ids=lambda each: getattr(each, "__name__", ""))
+def test_whatever_can_be_called_says_what_it_takes(func, description, names, required):
+    said, schema, _ = toolreg._form_of_function(func, name="f")
+    assert (said, list(schema["properties"]), schema.get("required", [])) == (description, names, required)
+    assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("func, arguments, result", [
+    (plain, {"place": "a"}, ("a", 1, "c", None)), (plain, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
+    (Counter(1).add, {"amount": 2}, 3), (functools.partial(plain, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
+    (positional, {"base": 2}, (2, 2.0, (), 0)), (positional, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
+    (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})), (math.sqrt, {"x": 4}, 2.0), (logged(plain), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+], ids=lambda each: getattr(each, "__name__", ""))
+def test_a_call_gives_the_function_what_its_annotations_promise(func, arguments, result):
+    before = json.dumps(arguments)
+    assert alike(bound_and_called(func, arguments), result)
+    assert json.dumps(arguments) == before
+
+
+def test_nothing_is_bound_where_the_arguments_are_right_as_they_are():
+    def simple(a: str, b: bool = True, c: "list[str] | None" = None, d=1): ...
+    assert toolreg._form_of_function(simple, name="f")[2] is None
+
+
+def test_a_schema_says_defaults_and_descriptions_and_null():
+    def report(title: str, day: datetime.date = datetime.date(2024, 5, 1), shade: Shade = Shade.DARK, ratio: float = math.inf, size: int = "auto",
+               hook: Any = len, tags: "set[str]" = frozenset("ba"), note: str = None, level: Annotated[int, "Told."] = 3,
+               maybe: Annotated[int, "Or none."] = None, free=None, whole: float = 1):
+        """Report.
+
+        Args:
+            title: The title.
+            level: Not this.
+            ghost: No parameter.
+        """
+    schema = parameters_of(report)
+    assert schema["required"] == ["title"]
+    assert {name: (it.get("default", "-"), it.get("description")) for name, it in schema["properties"].items()} == {
+        "title": ("-", "The title."), "day": ("2024-05-01", None), "shade": ("dark", None), "ratio": ("-", None), "size": ("-", None), "hook": ("-", None),
+        "tags": (["a", "b"], None), "note": (None, None), "level": (3, "Told."), "maybe": (None, "Or none."), "free": (None, None), "whole": (1, None)}
+    assert schema["properties"]["maybe"]["anyOf"] == [INTEGER, NULL] and schema["properties"]["note"]["anyOf"] == [STRING, NULL]
+    assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
+
+
+def test_odd_parameter_names_survive():
+    def odd(title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2): ...
+    schema = parameters_of(odd)
+    assert list(schema["properties"]) == ["title", "type", "properties", "default", "items", "enum", "required"]
+    assert schema["required"] == ["title", "type", "properties"]
+
+
+def test_kwargs_of_a_typed_dict_are_named():
+    def take(a: int, **options): ...
+    Unpack = type("Unpack", (), {"__module__": "typing_extensions"})
+    take.__annotations__["options"] = typing.Unpack[Sequel] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (Sequel,))
+    assert parameters_of(take) == record(["a", "title"], a=INTEGER, title=STRING, part=INTEGER)
+
+
+# --- what the program fills in
+TENANT = contextvars.ContextVar("TENANT", default="nobody")
+
+
+@pytest.mark.parametrize("marked", [Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]])
+def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(marked):
+    def order(item: str, tenant: str = "none", count: int = 1):
+        """Order.
+
+        Args:
+            item: The article.
+            tenant: Who pays.
+        """
+        return item, tenant, count
+    order.__annotations__["tenant"] = marked
+    description, schema, bind = toolreg._form_of_function(order, name="order")
+    assert "tenant" not in json.dumps([description, schema]) and "pays" not in json.dumps([description, schema])
+    assert bound_and_called(order, {"item": "a"}) == ("a", "none", 1)
+    assert bound_and_called(order, {"item": "a"}, inject={"tenant": "t"}) == ("a", "t", 1)
+    with pytest.raises(ToolArgumentError, match=r"tenant: is not allowed here \(there are: item, count\)"):
+        bind({"item": "a", "tenant": "me"})
+
+
+def test_a_context_variable_is_read_at_each_call():
+    def who(a: int, /, tenant, **more):
+        return a, tenant, more
+    _, schema, bind = toolreg._form_of_function(who, name="who", inject={"tenant": TENANT, "a": 5, "extra": 1})
+    assert schema == {"type": "object", "properties": {}, "additionalProperties": True}
+    assert bind({}) == ((5,), {"tenant": "nobody", "extra": 1})
+    context = contextvars.copy_context()
+    context.run(TENANT.set, "t-1")
+    assert context.run(bind, {"x": 1}) == ((5,), {"tenant": "t-1", "extra": 1, "x": 1})
+    with pytest.raises(ToolArgumentError, match="extra: is not allowed here"):
+        bind({"extra": 2})
+
+
+def test_what_a_partial_has_bound_cannot_be_sent():
+    _, _, bind = toolreg._form_of_function(functools.partial(open_ended, fixed=1), name="f")
+    with pytest.raises(ToolArgumentError, match="fixed: is not allowed here"):
+        bind({"name": "a", "fixed": 2})
+
+
+# --- parameters=
+def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
+    contract = {"type": "object", "properties": {"place": {"type": "string"}, "when": {"type": "string"}, "days": {"type": ["integer", "string"]}}}
+    assert toolreg._form_of_function(plain, name="f", parameters=contract)[1] == contract
+    assert bound_and_called(plain, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == ("a", "many", "c", datetime.date(2024, 5, 1))
+    with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
+        bound_and_called(plain, {"place": "a", "when": "soon"}, parameters=contract)
+    with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
+        bound_and_called(plain, {"place": "a", "size": 1}, parameters=contract)
+    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {"from": 1, "cik-A": 2}
+
+
+def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
+    def call(back: typing.Callable): return back
+    assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
+
+
+@pytest.mark.parametrize("model, arguments, result", [
+    (dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]), {"place": "a", "when": "2024-05-01"}, ("a", 1, "c", datetime.date(2024, 5, 1))),
+    (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+])
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(plain, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(plain, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children): return children
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+@pytest.mark.parametrize("func, options, problems", [
+    (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
+    (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
+    (plain, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
+    (plain, {"parameters": {"properties": {"town": {}}}}, ['parameters: "town" is no parameter (there are: place, days, unit, when)',
+                                                           'parameters: "place" is missing, and the function needs it']),
+    (plain, {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}}, ['parameters: "days" is filled in by the program (leave it out)']),
+    (plain, {"parameters": int}, ["parameters: must be a JSON Schema, or a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
+                                  'parameters: "place" is missing, and the function needs it']),
+    (plain, {"parameters": Node}, ['parameters: "value" is no parameter (there are: place, days, unit, when)', 'parameters: "children" is no parameter (there are: '
+                                   'place, days, unit, when)', 'parameters: "place" is missing, and the function needs it']),
+    (type, {}, ["no signature found"]),
+])
+def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems):
+    with pytest.raises(ToolDefinitionError) as caught:
+        toolreg._form_of_function(func, name="f", **options)
+    assert str(caught.value).startswith('tool "f": ' + problems[0])
+    assert all(problem in str(caught.value) for problem in problems)
+
+
+def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
+    def bad(call: typing.Callable, shape: "Nowhere", who: Injected[str], good: int): ...  # noqa: F821
+    with pytest.raises(ToolDefinitionError) as caught:
+        parameters_of(bad)
+    for problem in ("call: Callable has no JSON form (write", "shape: NameError: name 'Nowhere' is not defined", 'who: has no value (write inject={"who": ...}, or a default)'):
+        assert problem in str(caught.value)
+
+
+# --- string annotations
+MODULE = '''
+from __future__ import annotations
+import dataclasses, functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nowhere import Missing
+
+def logged(func):
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapper
+
+def make():
+    @dataclasses.dataclass
+    class Local:
+        number: int
+        inner: list[Local] = dataclasses.field(default_factory=list)
+    def use(it: Local, hidden: Missing = None) -> Missing:
+        return Local, it
+    return use
+
+def hides(it: int, hidden: Missing): ...
+'''
+
+
+@pytest.fixture()
+def written_apart(tmp_path, monkeypatch):
+    (tmp_path / "written_apart.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("written_apart")
+    yield module
+    del sys.modules["written_apart"]
+
+
+def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
+    for wrap in (lambda func: func, logged, written_apart.logged):
+        Local, it = bound_and_called(wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0})
+        assert alike(it, Local(1, [Local(2)]))
+
+
+def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
+    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == ["it"]
+    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
+        parameters_of(written_apart.hides)
+
+
+def test_a_class_of_the_calling_function_is_found_by_its_name():
+    @dataclasses.dataclass
+    class Here:
+        number: int
+    def use(it: "Here"): return it
+    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 # ---------------------------------------------------------------------------
@@ -680,11 +1653,14 @@ def parameters_as(api_format, parameters, **options):
 
 
 @pytest.mark.parametrize("api_format, schema", [
-    ("openai-chat", {"type": "function", "function": {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}}),
-    ("openai-responses", {"type": "function", "name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY, "strict": False}),
+    ("openai-chat", {"type": "function", "function": {"name": "get_weather", "description": "Do it.",
+                                                      "parameters": CITY_ONLY}}),
+    ("openai-responses", {"type": "function", "name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY,
+                          "strict": False}),
     ("anthropic", {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}),
     ("gemini", {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}),
-    ("mcp", {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W", "annotations": {"readOnlyHint": True}}),
+    ("mcp", {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+             "annotations": {"readOnlyHint": True}}),
 ])
 def test_a_tool_is_spelled_as_each_api_wants_it(api_format, schema):
     tool = tool_taking(CITY_ONLY, extra={"title": "W", "annotations": {"readOnlyHint": True}, "mine": 1})
@@ -693,7 +1669,8 @@ def test_a_tool_is_spelled_as_each_api_wants_it(api_format, schema):
 
 @pytest.mark.parametrize("api_format", API_FORMATS)
 def test_nobody_shares_what_is_built(api_format):
-    tool = tool_taking({**TREE_OF_NODES, "properties": {**TREE_OF_NODES["properties"], "any": {}}}, extra={"annotations": {"a": [1]}})
+    tool = tool_taking({**TREE_OF_NODES, "properties": {**TREE_OF_NODES["properties"], "any": {}}},
+                       extra={"annotations": {"a": [1]}})
     before = json.dumps([tool.parameters, tool.metadata.extra])
 
     def spoil(value):
@@ -722,7 +1699,8 @@ def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
 
 
 @pytest.mark.parametrize("says, asked, shown", [
-    (None, False, False), (None, True, True), (True, False, True), (True, True, True), (False, False, False), (False, True, False)])
+    (None, False, False), (None, True, True), (True, False, True), (True, True, True), (False, False, False),
+    (False, True, False)])
 def test_the_reason_is_shown_as_the_tool_says_or_else_as_asked(says, asked, shown):
     tool = tool_taking(CITY_ONLY, think_augment=says)
     for api_format in API_FORMATS:
@@ -732,7 +1710,8 @@ def test_the_reason_is_shown_as_the_tool_says_or_else_as_asked(says, asked, show
 
 
 @pytest.mark.parametrize("says, asked, chat", [
-    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True), (False, True, False)])
+    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True),
+    (False, True, False)])
 def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
     tool = tool_taking(CITY_ONLY, strict=says)
     assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
@@ -745,11 +1724,14 @@ def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
     ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
     ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
     ({"const": 1}, {"anyOf": [{"const": 1, "type": "integer"}, {"type": "null"}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]},
+     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
     ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"$ref": "#/$defs/d", "description": "D"}, {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, {"type": ["array", "null"], "items": {"type": "integer"}}),
+    ({"$ref": "#/$defs/d", "description": "D"},
+     {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+     {"type": ["array", "null"], "items": {"type": "integer"}}),
     ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
      {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
     ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
@@ -767,28 +1749,35 @@ def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(
 
 def test_strict_mode_leaves_what_is_required_as_it_is():
     parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
-    assert parameters_as("openai-chat", parameters, strict=True)["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
+    sent = parameters_as("openai-chat", parameters, strict=True)
+    assert sent["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
 
 
 @pytest.mark.parametrize("parameters, fault", [
     ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
     ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
     ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}},
+     "a value of any type cannot be said"),
     ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {}, "additionalProperties": True}, "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {}, "additionalProperties": True},
+     "an object with names of any kind cannot be said"),
     ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
      "an object with names of any kind cannot be said"),
     ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [
+        {"properties": {"b": {"type": "string"}}}]}}}, "an object with branches cannot be said"),
     ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
-    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}}, "#here cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
+     "#here cannot be said"),
     ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
 ])
 def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
     with pytest.raises(ToolDefinitionError, match=fault):
         tool_taking(parameters, strict=True)
     schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
-    assert schema["function"]["strict"] is False and schema == build_tool_schemas([tool_taking(parameters, strict=False)])[0]
+    assert schema["function"]["strict"] is False
+    assert [schema] == build_tool_schemas([tool_taking(parameters, strict=False)])
 
 
 def test_what_strict_mode_leaves_out_comes_back_as_left_out():
@@ -801,11 +1790,15 @@ def test_what_strict_mode_leaves_out_comes_back_as_left_out():
 
 
 @pytest.mark.parametrize("schema, gemini", [
-    ({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 9}, {"type": "integer", "minimum": 0, "nullable": True}),
-    ({"type": ["integer", "string"], "minimum": 0}, {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "minimum": 0}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "S"}, {"type": "string", "description": "S", "nullable": True}),
+    ({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 9},
+     {"type": "integer", "minimum": 0, "nullable": True}),
+    ({"type": ["integer", "string"], "minimum": 0},
+     {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "minimum": 0}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "S"},
+     {"type": "string", "description": "S", "nullable": True}),
     ({"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "S"},
-     {"anyOf": [{"type": "string", "description": "S", "nullable": True}, {"type": "integer", "description": "S", "nullable": True}]}),
+     {"anyOf": [{"type": "string", "description": "S", "nullable": True},
+                {"type": "integer", "description": "S", "nullable": True}]}),
     ({"const": "a"}, {"type": "string", "enum": ["a"]}),
     ({"enum": ["a", None]}, {"type": "string", "enum": ["a"], "nullable": True}),
     ({"enum": [1, 2], "description": "N."}, {"type": "integer", "description": "N. One of 1, 2."}),
@@ -817,12 +1810,18 @@ def test_what_strict_mode_leaves_out_comes_back_as_left_out():
     ({"$ref": "#/$defs/d", "description": "D"}, {"type": "integer", "description": "D"}),
     ({"$ref": "#/properties/y/items"}, {"type": "boolean"}),
     ({"allOf": [{"$ref": "#/$defs/d"}, {"minimum": 3}]}, {"type": "integer", "minimum": 3}),
-    ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}}]},
+    ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
+                {"properties": {"b": {"type": "string"}}}]},
      {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}, "required": ["a"]}),
-    ({"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}}, "required": ["$ref", "gone"],
+    ({"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
+      "required": ["$ref", "gone"],
       "additionalProperties": False, "anyOf": [{"required": ["items"]}]},
-     {"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}}, "required": ["$ref"]}),
+     {"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
+      "required": ["$ref", "items"]}),
     ({}, {"anyOf": toolreg._GEMINI_ANYTHING}),
+    ({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [
+        {"properties": {"b": {"type": "string"}}, "required": ["b"]}, {"properties": {"c": {"type": "string"}}}]},
+     {"type": "object", "properties": {name: {"type": "string"} for name in "abc"}}),
     ({"$ref": "#here"}, {"anyOf": toolreg._GEMINI_ANYTHING}),
 ])
 def test_gemini_gets_the_subset_it_takes(schema, gemini):
@@ -837,23 +1836,37 @@ def test_gemini_recursion_is_cut_where_any_depth_can_still_be_sent():
         "value": {"type": "integer"}, "left": {"type": "object", "nullable": True}}}
 
 
-def test_gemini_definitions_that_grow_exponentially_stay_small():
-    definitions = {f"d{n}": {"type": "object", "properties": {side: {"$ref": f"#/$defs/d{n + 1}"} for side in "ab"}} for n in range(40)}
-    parameters = {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": {**definitions, "d40": {"type": "string"}}}
-    assert len(json.dumps(parameters_as("gemini", parameters))) < 20_000
+@pytest.mark.parametrize("width", [2, 12])
+def test_gemini_definitions_that_grow_exponentially_stay_small(width):
+    definitions = {f"d{n}": {"type": "object",
+                             "properties": {f"p{m}": {"$ref": f"#/$defs/d{(n + m + 1) % 40}"} for m in range(width)}}
+                   for n in range(40)}
+    sent = parameters_as("gemini", {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}},
+                                    "$defs": definitions})
+    assert len(json.dumps(sent)) < 200_000 and sent["properties"]["x"]["properties"]["p0"]["type"] == "object"
+
+
+def test_what_a_root_is_merged_of_is_not_shared_with_it():
+    parameters = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
+    sent = parameters_as("anthropic", parameters)
+    sent["properties"]["n"].clear()
+    assert sent["$defs"] == parameters["$defs"]
 
 
 @pytest.mark.parametrize("branches, properties, required", [
     ({"anyOf": [{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]},
-                {"properties": {"a": {"type": "string"}, "c": {"type": "string"}}, "required": ["a"]}]}, ["a", "b", "c"], ["a"]),
+                {"properties": {"a": {"type": "string"}, "c": {"type": "string"}}, "required": ["a"]}]},
+     ["a", "b", "c"], ["a"]),
     ({"oneOf": [{"$ref": "#/$defs/one"}, {"properties": {"n": {"type": "string"}}}]}, ["n"], []),
-    ({"allOf": [{"$ref": "#/$defs/one"}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, ["b", "n"], ["n", "b"]),
+    ({"allOf": [{"$ref": "#/$defs/one"}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, ["b", "n"],
+     ["n", "b"]),
     ({"$ref": "#/$defs/one"}, ["n"], ["n"]),
     ({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
       "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, ["a", "b"], []),
 ])
 def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branches, properties, required):
-    parameters = {**branches, "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}}
+    parameters = {**branches, "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}},
+                                                "required": ["n"]}}}
     for api_format in MESSAGE_FORMATS:
         sent = parameters_as(api_format, parameters)
         assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
@@ -865,19 +1878,22 @@ def test_branches_that_say_different_things_of_a_property_are_both_kept():
     parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in ("a", "b")]}
     assert parameters_as("anthropic", parameters)["properties"]["kind"] == {"anyOf": [{"const": "a"}, {"const": "b"}]}
     registry = ToolRegistry([tool_taking(parameters)])
-    assert registry.invoke("get_weather", {"kind": "c"}).is_error and not registry.invoke("get_weather", {"kind": "b"}).is_error
+    assert [registry.invoke("get_weather", {"kind": kind}).is_error for kind in "bc"] == [False, True]
 
 
 @settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from(["title", "type", "properties", "$ref", "default", "enum", "items", "required", "anyOf"]),
+@given(st.dictionaries(st.sampled_from(["title", "type", "properties", "$ref", "default", "enum", "items", "required",
+                                        "anyOf"]),
                        st.sampled_from(["string", "integer", "boolean"]), min_size=1))
 def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
-    parameters = {"type": "object", "properties": {name: {"type": kind} for name, kind in types.items()}, "required": [*types],
+    parameters = {"type": "object", "properties": {name: {"type": kind} for name, kind in types.items()},
+                  "required": [*types],
                   "additionalProperties": False}
     for api_format in API_FORMATS:
         for strict in (None, True):
             sent = parameters_as(api_format, parameters, strict=strict)
-            assert {name: each["type"] for name, each in sent["properties"].items()} == types and set(sent["required"]) == set(types)
+            assert {name: each["type"] for name, each in sent["properties"].items()} == types
+            assert set(sent["required"]) == set(types)
 
 
 @pytest.mark.parametrize("api_format, auto, none, required, named", [
@@ -897,7 +1913,7 @@ def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format, auto, none, r
     lambda: parse_tool_calls([], api_format="mcp"), lambda: build_assistant_messages([], api_format="x"),
     lambda: build_tool_result_messages([], api_format="x"), lambda: collect_stream([], api_format="x")])
 def test_an_unknown_format_is_named_with_those_there_are(build):
-    with pytest.raises(ValueError, match="api_format: must be one of openai-chat, openai-responses, anthropic, gemini.*got"):
+    with pytest.raises(ValueError, match="api_format: must be one of openai-chat, .*, gemini.*got"):
         build()
 
 
@@ -914,19 +1930,25 @@ class FunctionCall(SdkObject):
 
 ARGUMENTS_TEXT = '{"city": "Oslo"}'
 SPELLED_CALLS = {                           # one per row of the table: what came, its id, the format of the reply
-    "chat": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i", "openai-chat"),
-    "chat object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i", "openai-chat"),
+    "chat": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i",
+             "openai-chat"),
+    "chat object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i",
+                    "openai-chat"),
     "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None, "openai-chat"),
-    "responses": ({"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-responses"),
-    "responses object": (SdkObject(id="fc_1", call_id="i", type="function_call", name="f", arguments=ARGUMENTS_TEXT), "i", "openai-responses"),
+    "responses": ({"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT},
+                  "i", "openai-responses"),
+    "responses object": (SdkObject(id="fc_1", call_id="i", type="function_call", name="f", arguments=ARGUMENTS_TEXT),
+                         "i", "openai-responses"),
     "anthropic": ({"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}, "i", "anthropic"),
     "anthropic object": (SdkObject(type="tool_use", id="i", name="f", input={"city": "Oslo"}), "i", "anthropic"),
     "gemini": ({"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}, "i", "gemini"),
     "gemini without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None, "gemini"),
-    "gemini object": (SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"})), None, "gemini"),
+    "gemini object": (SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"})), None,
+                      "gemini"),
     "gemini bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i", "gemini"),
     "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i", "openai-chat"),
-    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT, "error": None}, "i", "openai-chat"),
+    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT, "error": None},
+                          "i", "openai-chat"),
     "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None, "openai-chat"),
     "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None, "openai-chat"),
     "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
@@ -948,21 +1970,26 @@ def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(call, call_id,
 CHAT_CALL = SPELLED_CALLS["chat"][0]
 SPELLED_MESSAGES = {
     "chat": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
-    "chat response": {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
+    "chat response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
+                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
     "chat object": SdkObject(choices=[SdkObject(message=SdkObject(
         role="assistant", content=None, tool_calls=[SPELLED_CALLS["chat object"][0]]))]),
     "chat choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    "ollama": {"model": "m", "done": True, "message": {"role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["ollama"][0]]}},
-    "responses": {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, SPELLED_CALLS["responses"][0]]},
+    "ollama": {"model": "m", "done": True,
+               "message": {"role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["ollama"][0]]}},
+    "responses": {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []},
+                                             SPELLED_CALLS["responses"][0]]},
     "responses items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
                         SPELLED_CALLS["responses"][0]],
     "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, SPELLED_CALLS["anthropic"][0]]},
     "anthropic object": SdkObject(type="message", role="assistant", content=[SPELLED_CALLS["anthropic object"][0]]),
     "anthropic blocks": [{"type": "thinking", "thinking": "…"}, SPELLED_CALLS["anthropic"][0]],
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]]}}]},
-    "gemini object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model", parts=[SPELLED_CALLS["gemini object"][0]]))]),
+    "gemini object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model",
+        parts=[SPELLED_CALLS["gemini object"][0]]))]),
     "gemini parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]],
-    "langchain": SdkObject(type="ai", content=[SPELLED_CALLS["anthropic"][0]], additional_kwargs={}, invalid_tool_calls=[],
+    "langchain": SdkObject(type="ai", content=[SPELLED_CALLS["anthropic"][0]], additional_kwargs={},
+                           invalid_tool_calls=[],
                            tool_calls=[SPELLED_CALLS["langchain"][0]]),
     "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
                                    invalid_tool_calls=[SPELLED_CALLS["langchain invalid"][0]]),
@@ -976,12 +2003,16 @@ def test_a_message_is_read_in_every_wrapping(message):
 
 
 @pytest.mark.parametrize("response", [
-    [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None}, {"role": "assistant"},
-    {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []}, {"role": "model", "parts": [{"text": "x"}]},
+    [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None},
+    {"role": "assistant"},
+    {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []},
+    {"role": "model", "parts": [{"text": "x"}]},
     {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1),
     SdkObject(type="human", content="Hi.", additional_kwargs={}),
-    {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": "x"}}]},
-    [{"type": "web_search_call", "id": "ws", "action": {}}, {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}],
+    {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search",
+                                       "input": {"q": "x"}}]},
+    [{"type": "web_search_call", "id": "ws", "action": {}},
+     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}],
     [{"type": "custom", "id": "c", "custom": {"name": "f", "input": "x"}}],
     SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={}),
 ], ids=str)
@@ -991,7 +2022,8 @@ def test_a_message_without_calls_for_us_gives_none(response):
 
 @pytest.mark.parametrize("response", [
     None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
-    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["chat"]], [SPELLED_MESSAGES["chat"], SPELLED_MESSAGES["chat"]],
+    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["chat"]],
+    [SPELLED_MESSAGES["chat"], SPELLED_MESSAGES["chat"]],
     [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["langchain"]],
     [SPELLED_MESSAGES["anthropic object"], SPELLED_MESSAGES["anthropic object"]],
     {"choices": [{"message": SPELLED_MESSAGES["chat"]}, {"message": SPELLED_MESSAGES["chat"]}]},
@@ -1003,7 +2035,8 @@ def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
 
 
 def test_calls_of_several_formats_are_answered_as_asked_for():
-    assert [call.name for call in parse_tool_calls([CHAT_CALL, SPELLED_CALLS["anthropic"][0]], api_format="openai-chat")] == ["f", "f"]
+    calls = parse_tool_calls([CHAT_CALL, SPELLED_CALLS["anthropic"][0]], api_format="openai-chat")
+    assert [call.name for call in calls] == ["f", "f"]
 
 
 @pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
@@ -1013,9 +2046,10 @@ def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, exp
 
 
 call_names = st.text("abcdefgh_", min_size=1, max_size=8)
+call_values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+                           lambda inner: st.lists(inner, max_size=3), max_leaves=4)
 random_calls = st.builds(ToolCall, st.text("abcdefgh0123-", min_size=1, max_size=12), call_names,
-                       st.dictionaries(st.text(max_size=5), st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-                                                                         lambda inner: st.lists(inner, max_size=3), max_leaves=4), max_size=3))
+                         st.dictionaries(st.text(max_size=5), call_values, max_size=3))
 
 
 @settings(max_examples=100)
@@ -1045,8 +2079,10 @@ def test_a_text_that_is_no_object_survives_where_the_api_has_text(text):
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "é"}'}}]}],
      [{"role": "tool", "tool_call_id": "a", "content": "ok"}, {"role": "tool", "tool_call_id": "b", "content": "bad"}]),
     ("openai-responses", [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
-     [{"type": "function_call_output", "call_id": "a", "output": "ok"}, {"type": "function_call_output", "call_id": "b", "output": "bad"}]),
-    ("anthropic", [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
+     [{"type": "function_call_output", "call_id": "a", "output": "ok"},
+      {"type": "function_call_output", "call_id": "b", "output": "bad"}]),
+    ("anthropic", [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f",
+                                                      "input": {"x": "é"}}]}],
      [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
                                    {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}]),
     ("gemini", [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
@@ -1057,22 +2093,27 @@ def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool
     assert build_assistant_messages([ToolCall("a", "f", {"x": "é"})], api_format=api_format) == assistant
     results = [ToolResult("a", "f", "ok"), ToolResult("b", "g", "bad", is_error=True)]
     assert build_tool_result_messages(iter(results), api_format=api_format) == tool
-    assert build_assistant_messages([], api_format=api_format) == [] == build_tool_result_messages([], api_format=api_format)
+    assert build_assistant_messages([], api_format=api_format) == []
+    assert build_tool_result_messages([], api_format=api_format) == []
 
 
 def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
     call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
-    assert build_assistant_messages([call], api_format="gemini")[0]["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
-    assert "id" not in build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")[0]["parts"][0]["functionResponse"]
+    message, = build_assistant_messages([call], api_format="gemini")
+    assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
+    answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
+    assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
 
 
 @pytest.mark.parametrize("api_format, message", [
     ("openai-chat", {"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}),
     ("openai-chat", {"role": "assistant", "content": "Hello."}),
-    ("anthropic", {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, SPELLED_CALLS["anthropic"][0]]}),
+    ("anthropic", {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
+                                                    SPELLED_CALLS["anthropic"][0]]}),
     ("anthropic", {"role": "assistant", "content": "Hello."}),
     ("gemini", {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}),
-    ("openai-responses", [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}, SPELLED_CALLS["responses"][0]]),
+    ("openai-responses", [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
+                          SPELLED_CALLS["responses"][0]]),
 ])
 def test_a_turn_is_kept_as_it_came(api_format, message):
     messages, calls = toolreg._read_turn(message, api_format)
@@ -1082,12 +2123,14 @@ def test_a_turn_is_kept_as_it_came(api_format, message):
 
 @pytest.mark.parametrize("api_format, answer, message", [
     ("openai-chat", SPELLED_MESSAGES["chat response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    ("anthropic", {"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}}, {"role": "assistant", "content": []}),
+    ("anthropic", {"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
+     {"role": "assistant", "content": []}),
     ("gemini", SPELLED_MESSAGES["gemini"], SPELLED_MESSAGES["gemini"]["candidates"][0]["content"]),
     ("openai-responses", SPELLED_MESSAGES["responses"], SPELLED_MESSAGES["responses"]["output"]),
     ("openai-chat", SPELLED_MESSAGES["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
     ("gemini", {"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
-    ("anthropic", [ToolCall("i", "f", {})], {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}),
+    ("anthropic", [ToolCall("i", "f", {})],
+     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}),
 ])
 def test_a_turn_is_taken_out_of_its_wrapping_or_translated(api_format, answer, message):
     assert toolreg._read_turn(answer, api_format)[0] == (message if isinstance(message, list) else [message])
@@ -1095,7 +2138,8 @@ def test_a_turn_is_taken_out_of_its_wrapping_or_translated(api_format, answer, m
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
-    answer = build_assistant_messages([ToolCall("a", "f", {}), ToolCall("a", "g", {}), ToolCall("b", "h", {})], api_format=api_format)
+    answer = build_assistant_messages([ToolCall("a", "f", {}), ToolCall("a", "g", {}), ToolCall("b", "h", {})],
+                                      api_format=api_format)
     before = json.dumps(answer)
     messages, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
     assert json.dumps(answer) == before and len({call.id for call in calls}) == 3
@@ -1110,13 +2154,16 @@ def test_a_text_that_anthropic_or_gemini_would_not_take_back_is_mended_in_the_hi
     cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
     messages, calls = toolreg._read_turn(cut, "anthropic")
     assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
-    langchain = SdkObject(content="Hm.", tool_calls=[], invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    langchain = SdkObject(content="Hm.", tool_calls=[],
+                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
     messages, calls = toolreg._read_turn(langchain, "openai-chat")
-    assert messages[0]["content"] == "Hm." and messages[0]["tool_calls"][0]["function"]["arguments"] == "{}" and calls[0].arguments == "{oops"
+    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
+    assert messages[0]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
 def chat_chunks(*deltas, finish="tool_calls"):
-    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]} for delta in deltas]
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]}
+              for delta in deltas]
     return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
 
 
@@ -1126,14 +2173,20 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
 
 
 @pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')], [call_delta(1, None, None, "{}")],
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
+      [call_delta(1, None, None, "{}")],
       [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
-    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]], [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]], [("a", "f", "{}"), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]], [("a", "get_weather", "{}")]),
-    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]], [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
-    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
+     [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
+     [("a", "f", "{}"), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]],
+     [("a", "get_weather", "{}")]),
+    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
+     [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
+    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
+     [("a", "f", "{}"), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
@@ -1147,7 +2200,8 @@ def test_chat_text_and_what_servers_add_is_kept():
     chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
               {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
               {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
-              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"), "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
+              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"),
+                                                      "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
               {"choices": [], "usage": {"total_tokens": 1}}]
     message = collect_stream(chunks)
     assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
@@ -1157,41 +2211,52 @@ def test_chat_text_and_what_servers_add_is_kept():
 
 RESPONSES_EVENTS = [
     {"type": "response.created", "response": {"id": "r", "output": []}},
-    {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
+    {"type": "response.output_item.added", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
     {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
     {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
-    {"type": "response.output_item.done", "output_index": 0, "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+    {"type": "response.output_item.done", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
      "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
     {"type": "response.output_item.added", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "", "status": "in_progress"}},
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
+              "status": "in_progress"}},
     {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
     {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
     {"type": "response.output_item.done", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}', "status": "completed"}},
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
+              "status": "completed"}},
     {"type": "response.completed", "response": {"id": "r", "output": []}},
 ]
 ANTHROPIC_EVENTS = [
-    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}}, {"type": "ping"},
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
+    {"type": "ping"},
     {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
     {"type": "content_block_stop", "index": 0},
-    {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
+    {"type": "content_block_start", "index": 1,
+     "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
     {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
     {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
     {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
     {"type": "content_block_stop", "index": 1},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}, {"type": "message_stop"},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
 ]
 GEMINI_CHUNKS = [
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
     {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
-    {"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}]}}]},
+    {"candidates": [{"content": {"role": "model",
+                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                            "thoughtSignature": "c2ln"}]}}]},
     {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
 ]
 CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
-               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')], [call_delta(0, None, None, '"Oslo"}')])]
-SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS, "gemini": GEMINI_CHUNKS}
+               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')],
+                            [call_delta(0, None, None, '"Oslo"}')])]
+SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS,
+                   "gemini": GEMINI_CHUNKS}
 
 
 @pytest.mark.parametrize("api_format", SPELLED_STREAMS)
@@ -1208,9 +2273,11 @@ def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
 
 def test_text_and_thoughts_of_a_stream_are_kept():
     assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
-    assert collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0] == {"type": "thinking", "thinking": "t", "signature": "s"}
+    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
+    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
     assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
-        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}]
+        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                  "thoughtSignature": "c2ln"}]
 
 
 @pytest.mark.parametrize("api_format", SPELLED_STREAMS)
@@ -1227,7 +2294,8 @@ def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format)
 @pytest.mark.parametrize("api_format, chunks", [
     ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
     ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1}, {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
+                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
     ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
 ])
 def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
@@ -1245,8 +2313,10 @@ def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
 
 
 @pytest.mark.parametrize("api_format, chunk", [
-    ("openai-chat", {"error": {"message": "overloaded"}}), ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
-    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}), ("gemini", {"error": {"code": 503}})])
+    ("openai-chat", {"error": {"message": "overloaded"}}),
+    ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
+    ("gemini", {"error": {"code": 503}})])
 def test_an_error_in_a_stream_is_raised(api_format, chunk):
     with pytest.raises(ToolRegError, match="stream: the server reported an error"):
         collect_stream([chunk], api_format=api_format)
@@ -2282,7 +3352,8 @@ def test_a_class_gives_its_static_and_class_methods_and_names_what_needs_an_inst
     with pytest.warns(ToolRegWarning, match="Shelf: 3 of 5 tools left out"):
         tools = class_tools(Shelf)
     assert [tool.name for tool in tools] == ["make", "double"]
-    assert tools.refused == dict.fromkeys(("add", "find", "cached"), "needs an instance (write Shelf(…) for the class)")
+    reason = "needs an instance (write Shelf(…) for the class)"
+    assert tools.refused == dict.fromkeys(("add", "find", "cached"), reason)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [tool.name for tool in class_tools(Shelf, include=["make"])] == ["make"]
@@ -2618,17 +3689,18 @@ def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never
             with pytest.raises(HttpError, match="redirected more than 5 times"):
                 toolreg._request("GET", here + "/loop")
             assert len(near) == 2 + 1 + 6
-            with pytest.raises(HttpError, match="does not begin with http"):
+            with pytest.raises(HttpError, match="^url: must be http:// or https://"):
                 toolreg._request("GET", here + "/file")
             assert toolreg._request("POST", here + "/near", body=b"1").status == 302
 
 
 def test_a_request_without_a_body_says_so_where_one_is_usual_and_no_body_goes_to_another_origin():
-    with serving(http_answer(b"there")) as (there, far), serving(http_answer(status="302 F", location=there)) as (url, _):
+    with serving(http_answer(b"there")) as (there, far):
         toolreg._request("POST", there)
         toolreg._request("GET", there)
         assert [b"content-length: 0\r\n" in request for request in far] == [True, False]
-        assert toolreg._request("GET", url, body=b"secret").read() == b"there"
+        with serving(http_answer(status="302 Found", location=there)) as (url, _):
+            assert toolreg._request("GET", url, body=b"secret").read() == b"there"
         assert b"secret" not in far[2] and b"content-length" not in far[2]
 
 
@@ -2900,7 +3972,7 @@ def test_names_and_descriptions_come_from_the_document_or_from_method_and_path()
     assert (tools[0].metadata.source, tools[0].metadata.tags) == ("openapi", {"t"})
     assert [tool.name for tool in openapi_tools(document, include=["t", "/A"])] == ["pets_list_all", "delete_A"]
     assert [tool.name for tool in openapi_tools(document, include="pets/list all")] == ["pets_list_all"]
-    with pytest.raises(ToolDefinitionError, match="include: no operation, tag or path is called pets"):
+    with pytest.raises(ToolDefinitionError, match="the OpenAPI document has no operations pets of include="):
         openapi_tools(document, include=["pets"])
 
 
@@ -2914,9 +3986,10 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
 
 
 @pytest.mark.parametrize("schema, said", [
-    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"type": ["string", "null"]}),
+    ({"type": "string", "nullable": True, "example": 1, "xml": {}}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
     ({"type": "string", "nullable": False}, {"type": "string"}),
-    ({"enum": ["a"], "type": "string", "nullable": True}, {"enum": ["a", None], "type": ["string", "null"]}),
+    ({"enum": ["a"], "type": "string", "nullable": True},
+     {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
     ({"allOf": [{"type": "string"}], "nullable": True}, {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
     ({"nullable": True}, {}),
     ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
@@ -2925,11 +3998,11 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
     ({"properties": {"nullable": {"type": "string"}, "example": {"nullable": True, "type": "integer"},
                      "id": {"readOnly": True}},
       "required": ["id", "example"]},
-     {"properties": {"nullable": {"type": "string"}, "example": {"type": ["integer", "null"]}},
+     {"properties": {"nullable": {"type": "string"}, "example": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
       "required": ["example"]}),
     ({"oneOf": [{"type": "object"}, {"type": "integer"}],
       "discriminator": {"propertyName": "k", "mapping": {"a": "#/A", "b": "#/B"}}},
-     {"anyOf": [{"type": "object"}, {"type": "integer"}], "description": "k says which it is (a, b)."}),
+     {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
     ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
      {"properties": {"k": {"type": "string"}}}),
 ])
@@ -3003,7 +4076,7 @@ def test_yaml_is_read_where_it_can_be(tmp_path, monkeypatch):
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "2.0"}, "openapi: must be 3.0, 3.1 or 3.2 (got Swagger 2.0, convert it to OpenAPI 3)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2 (got "4.0.0")'),
-    ({"openapi": 3.1}, "openapi: must be 3.0, 3.1 or 3.2 (got 3.1)"),
+    ({"openapi": 3.3}, "openapi: must be 3.0, 3.1 or 3.2 (got 3.3)"),
     ("{}", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
@@ -3036,7 +4109,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
     ({"servers": [{"url": "ftp://example.com"}]}, "no server is named with its whole URL (write base_url=)"),
-    ({"servers": [{"url": "https://u:p@example.com"}]}, "url: user and password do not belong in it, use a header"),
+    ({"servers": [{"url": "https://u:p@example.com"}]}, "url: must be http:// or https:// with a host"),
 ])
 def test_an_operation_that_is_not_supported_is_refused_by_name_and_the_others_register(operation, reason):
     document = describe(operation)
@@ -3094,10 +4167,10 @@ def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(securi
 def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
     document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
                         components={"securitySchemes": SCHEMES})
-    for auth, text in (({"c": "1"}, 'auth: the security scheme "c" is not supported (apiKey cookie)'),
-                       ({"d": "1"}, 'auth: the security scheme "d" is not supported (http digest)'),
-                       ({"x": "1"}, 'auth: the security scheme "x" is not in the document'),
-                       ({"k": None}, 'auth: the secret for "k" must be text (got NoneType)'),
+    for auth, text in (({"c": "1"}, 'auth: "c" is not supported (apikey cookie)'),
+                       ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
+                       ({"x": "1"}, 'auth: "x" is no security scheme of the document'),
+                       ({"k": None}, 'auth: "k" must be text (got NoneType)'),
                        ("secret", "auth: must be a dict of security scheme -> secret")):
         with pytest.raises(ToolDefinitionError) as caught:
             openapi_tools(document, auth=auth)
@@ -3174,13 +4247,14 @@ def tool(name, schema=None, **more):
 
 BLOCKS = [
     {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
-    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, {"type": "resource_link", "uri": "file:///x", "name": "x"},
+    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "file:///x", "name": "x"},
     {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
     {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}, 7]
 PAGES = {
     None: [tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
                 description="Add one.", title="Adder", annotations={"readOnlyHint": True}), tool("a tool!")],
-    "2": [tool("broken", {"type": "object", "properties": {"a": {"type": "nope"}}}), tool("list", 7), tool(None), "no tool",
+    "2": [tool("broken", {"type": "object", "properties": {"a": {"type": "nope"}}}), tool("list", 7), tool(None), 8,
           tool("old", {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
                        "properties": {"a": {"items": [{"type": "integer"}]}}})],
     "3": [tool(name) for name in ("echo", "fails", "blocks")]}
@@ -3381,7 +4455,8 @@ def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child,
 
 
 @pytest.mark.parametrize("name", ["hangs", "chatty", "floods", "pings", "deaf"])
-def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, name):
+def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name):
+    monkeypatch.setattr(toolreg, "_GRACE", 0.2)
     with McpClient(mcp_child("stubborn" if name == "deaf" else "")) as client:
         client.timeout, started = 0.3, time.monotonic()
         with pytest.raises(ToolTimeoutError, match="the server gave no answer within the timeout"):
@@ -3457,8 +4532,8 @@ def test_a_server_that_ignores_everything_ends_with_the_program(mcp_child):
     script = ("import sys; sys.path.insert(0, sys.argv[1])\nimport toolreg\nclient = toolreg.McpClient(sys.argv[2:])\n"
               "client.call_tool('echo')\nprint(client._link.child.pid)")
     folder = str(pathlib.Path(toolreg.__file__).parent)
-    done = subprocess.run([sys.executable, "-c", script, folder, *mcp_child("stubborn")], capture_output=True, text=True,
-                          timeout=20)
+    done = subprocess.run([sys.executable, "-c", script, folder, *mcp_child("stubborn")],
+                          capture_output=True, text=True, timeout=20)
     assert done.returncode == 0 and not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
@@ -3530,7 +4605,8 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
             result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}
             self.reply(200, {"id": self.message["id"], "result": result}, mcp_session_id=self.server.sessions[-1])
         elif not self.server.sessions or session != self.server.sessions[-1]:
-            self.reply(404, {"id": "server-error", "error": {"code": -32600, "message": "no session"}}, mcp_session_id="bad")
+            error = {"code": -32600, "message": "no session"}
+            self.reply(404, {"id": "server-error", "error": error}, mcp_session_id="bad")
         elif method == "tools/list":
             self.stream("id: 0\ndata:\n\n", {"id": self.message["id"], "result": {"tools": []}})
         elif method == "tools/call":

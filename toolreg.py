@@ -181,7 +181,7 @@ def _no_constant(text: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # what its methods are wrapped around
 _NOT_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+', re.DOTALL)
 
 
@@ -190,7 +190,7 @@ def _read_json(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_nesting(text)
     try:
-        value, end = _DECODER.scan_once(text, 0)
+        value, end = _SCAN(text, 0)
         if end == len(text):
             return value
     except (ValueError, StopIteration):
@@ -211,9 +211,21 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _write_json(value: Any) -> str:
-    """Write a JSON value as text: UTF-8 as it is, no NaN; TypeError, ValueError or RecursionError where it has no form."""
-    return _ENCODER.encode(value)
+def _json_writer(default: Callable[[Any], Any] | None = None) -> Callable[[Any], str]:
+    """Make a writer of JSON text: UTF-8 as it is; TypeError, ValueError or RecursionError where a value has no form.
+
+    json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
+    """
+    plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=default)
+    try:
+        encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
+            None, plain.default, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
+    except (AttributeError, TypeError):             # another Python, with other internals
+        return plain.encode
+    return lambda value: "".join(encode(value, 0))
+
+
+_write_json = _json_writer()
 
 
 def _printable(text: str) -> str:
@@ -1323,13 +1335,6 @@ class _Field(NamedTuple):
     text: str = ""
 
 
-class _Unresolved(NamedTuple):
-    """Stand for a string annotation that names nothing; it is a fault only where it is needed."""
-
-    text: str
-    why: str
-
-
 class _InjectedMark:
     """Mark what the program fills in, not the model."""
 
@@ -1448,9 +1453,12 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
                     unfit = error
         if not readings:
             raise unfit
-        written = ((reading, to_json(reading)) for reading in readings)
-        return next((reading for reading, wire in written if type(wire) is kind and wire == value), readings[0])
+        return next((reading for reading in readings if kind is str or _is_wire(to_json(reading), value)), readings[0])
     return read
+
+
+def _is_wire(wire: Any, value: Any) -> bool:
+    return type(wire) is type(value) and wire == value
 
 
 _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "number"), float: ("number", "integer"),
@@ -1487,7 +1495,7 @@ _DURATION = re.compile(r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([
 def _read_iso(cls: Any, text: str) -> Any:
     """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
     found = _ISO.match(text)
-    if not found:
+    if not found or bool(found[2]) != hasattr(cls, "hour"):     # a date-time without a time would be a guess
         raise ValueError
     date, clock, second, fraction, offset = found.groups()
     if offset:
@@ -1543,6 +1551,56 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
     return _Form({"type": "string", **says}, read, cls.__hash__ is not None)
 
 
+# --- string annotations
+_CLASS_HINTS = functools.lru_cache(maxsize=512)(functools.partial(typing.get_type_hints, include_extras=True))
+
+
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class, resolved; where a name is not found, also by what its callers know."""
+    try:
+        return _CLASS_HINTS(thing) if isinstance(thing, type) else typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        hints = {}
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
+        names = _names_for(owner)
+        hints.update({name: _resolved(annotation, names) for name, annotation in _annotations_of(owner).items()})
+    return hints
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Give what an annotation means, or the exception that says why it means nothing: a fault only where it is needed."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
+    except Exception as error:
+        return error
+
+
+def _annotations_of(owner: Any) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):
+        import annotationlib
+        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+    return (vars(owner) if isinstance(owner, type) else {"__annotations__": getattr(owner, "__annotations__", {})}
+            ).get("__annotations__", {})
+
+
+def _names_for(owner: Any) -> dict[str, Any]:
+    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    names: dict[str, Any] = {}
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_globals is not globals():
+            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
+        frame = frame.f_back
+    function = inspect.unwrap(owner) if callable(owner) else owner
+    if inspect.isfunction(function):
+        names.update(inspect.getclosurevars(function).nonlocals)
+    if owner:
+        module = sys.modules.get(owner.__module__)
+        names.update({owner.__name__: owner, **getattr(function, "__globals__", vars(module) if module else {})})
+    return names
+
+
 # --- rows: (annotation, its arguments, builder) -> form
 def _anything(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form({}, hashable=False)
@@ -1570,14 +1628,17 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args[1:] == (...,):
         return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read), hashable)
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
-    if forms and all(form.schema == forms[0].schema for form in forms):
-        items = {"items": forms[0].schema}          # more APIs understand it
+    if all(form.schema == forms[0].schema for form in forms):
+        items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     return _Form(schema, _reads_tuple([form.read for form in forms]), hashable)
 
 
-_KEY_PATTERNS = {"integer": "^-?(0|[1-9][0-9]*)$", "number": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$",
-                 "boolean": "^(true|false)$", "null": "^null$"}
+# in the names of an object, a key that is no text is JSON text
+_NAMES: dict[Any, dict[str, Any]] = {
+    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
+    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
+}
 
 
 def _mapping_of(construct: Callable[[Any], Any]) -> _TypeRow:
@@ -1588,12 +1649,10 @@ def _mapping_of(construct: Callable[[Any], Any]) -> _TypeRow:
             read = _same if construct is dict and item.read is _same else _reads_mapping(construct, key.read, item.read)
             return _Form(schema, read, hashable=False)
         key = build.hashed(key, annotation)
-        if "enum" in key.schema:                    # in the names of an object, what is no text is JSON text
-            schema["propertyNames"] = {"enum": [_key_form(wire) for wire in key.schema["enum"]]}
-        elif key.schema.get("type") in _KEY_PATTERNS:
-            schema["propertyNames"] = {"pattern": _KEY_PATTERNS[key.schema["type"]]}
-        elif key.schema.get("type") == "string":
-            schema["propertyNames"] = key.schema
+        wires = key.schema.get("enum", ())
+        names = {"enum": list(map(_key_form, wires))} if wires else _NAMES.get(key.schema.get("type"), key.schema)
+        if names:
+            schema["propertyNames"] = dict(names)
         return _Form(schema, _reads_mapping(construct, _reads_key(key), item.read), hashable=False)
     return row
 
@@ -1685,12 +1744,12 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
     """Put the known types in the place of type variables."""
     if isinstance(annotation, typing.TypeVar):
         return known.get(annotation, annotation)
-    free = () if isinstance(annotation, type) else getattr(annotation, "__parameters__", ())
-    return annotation[tuple(known.get(each, each) for each in free)] if free and known else annotation
+    free = getattr(annotation, "__parameters__", ()) if known and typing.get_origin(annotation) else ()
+    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
 
 
 def _forward(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.form(_hints_of(types.SimpleNamespace(__annotations__={"it": annotation}))["it"])
+    return build.form(_resolved(annotation, _names_for(None)))
 
 
 def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1790,7 +1849,7 @@ _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(_SPELLED, _spelled),
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
-    (lambda head: isinstance(head, (_Unresolved)), _refused),
+    (lambda head: isinstance(head, Exception), _refused),       # what came of a name that is not found
     (lambda head: isinstance(head, (str, typing.ForwardRef)), _forward),
     (lambda head: isinstance(head, typing.TypeVar), _type_variable),
     (lambda head: hasattr(head, "__supertype__"), lambda annotation, args, build: build.form(annotation.__supertype__)),
@@ -1805,9 +1864,8 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: True, _refused),
 ]
 _INSTEAD = {
-    "collections.abc.Callable": "a Literal of the names of what there is to call", "typing.Literal": "str, int or Enum members",
-    "builtins.type": "a Literal of names", "builtins.complex": "tuple[float, float]",
-    "collections.abc.Iterator": "list", "collections.abc.Generator": "list",
+    "collections.abc.Callable": "a Literal of names, or Injected where the program gives the value",
+    "collections.abc.Iterator": "list", "collections.abc.Generator": "list", "builtins.complex": "tuple[float, float]",
 }
 _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
 
@@ -1838,7 +1896,7 @@ class _Builder:
         self.definitions: dict[str, Any] = {}               # `$defs`, once the schema is finished
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
-        self.place = "type"
+        self.place = ""
         self.depth = 0
 
     def form(self, annotation: Any) -> _Form:
@@ -1858,12 +1916,13 @@ class _Builder:
 
     def refuse(self, annotation: Any, instead: str | None = None) -> _Form:
         """Note that a type has no JSON form, and what to write instead."""
-        if isinstance(annotation, _Unresolved):
-            self.problems.append(f"{self.place}: {annotation.text} is not found ({annotation.why})")
+        if isinstance(annotation, Exception):
+            problem = _error_text(annotation)
         else:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             instead = instead or _INSTEAD.get(_full_name(typing.get_origin(annotation) or annotation), _ANYTHING_ELSE)
-            self.problems.append(f"{self.place}: {text} has no JSON form (write {instead})")
+            problem = f"{text} has no JSON form (write {instead})"
+        self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
@@ -1902,10 +1961,11 @@ class _Builder:
         for name, annotation, default, text in rows:
             self.place = owner + name
             form = self.form(annotation)
+            text = form.schema.pop("description", text)
             if default is None:                     # then None is as good as any other value
-                form = self.or_null(form)
+                form = _union_of([form, _Form({"type": "null"})], self)
             properties[name] = schema = form.schema
-            if text and "description" not in schema:
+            if text:
                 schema["description"] = text
             if default is _REQUIRED:
                 required.append(name)
@@ -1917,12 +1977,6 @@ class _Builder:
         self.place = place
         schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
         return {**schema, "additionalProperties": False}, readers, hashable
-
-    def or_null(self, form: _Form) -> _Form:
-        text = form.schema.pop("description", None)
-        form = _union_of([form, _Form({"type": "null"})], self)
-        form.schema.update({"description": text} if text else {})
-        return form
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
         """Say the default in the schema, if it has a JSON form that fits."""
@@ -1953,51 +2007,6 @@ class _Builder:
         """Raise all problems at once."""
         if self.problems:
             raise ToolDefinitionError(f"{subject}: " + "; ".join(self.problems))
-
-
-# --- string annotations
-def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class, resolved: where a name is missing, by what the callers know."""
-    try:
-        return _CLASS_HINTS(thing) if isinstance(thing, type) else typing.get_type_hints(thing, include_extras=True)
-    except Exception:
-        hints: dict[str, Any] = {}
-    for owner in reversed(getattr(thing, "__mro__", (thing,))):
-        names = _names_for(owner)
-        for name, annotation in _annotations_of(owner).items():
-            try:
-                holder = types.SimpleNamespace(__annotations__={name: annotation})
-                hints |= typing.get_type_hints(holder, names, include_extras=True)
-            except Exception as error:
-                hints[name] = _Unresolved(str(annotation), _error_text(error))
-    return hints
-
-
-_CLASS_HINTS = functools.lru_cache(maxsize=512)(functools.partial(typing.get_type_hints, include_extras=True))
-
-
-def _annotations_of(owner: Any) -> dict[str, Any]:
-    if sys.version_info >= (3, 14):
-        import annotationlib
-        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-    return (owner.__dict__ if isinstance(owner, type) else {"__annotations__": getattr(owner, "__annotations__", {})}
-            ).get("__annotations__", {})
-
-
-def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
-    names: dict[str, Any] = {}
-    frame: Any = sys._getframe()
-    while frame:
-        if frame.f_globals is not globals():
-            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
-        frame = frame.f_back
-    function = inspect.unwrap(owner) if callable(owner) else owner
-    if inspect.isfunction(function):
-        names.update(inspect.getclosurevars(function).nonlocals)
-    names[getattr(owner, "__name__", "")] = owner
-    names.update(getattr(function, "__globals__", None) or vars(sys.modules.get(getattr(owner, "__module__", ""), types)))
-    return names
 
 
 # --- what is public
@@ -2460,7 +2469,7 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
     "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
     # Gemini takes no object without properties
     "gemini": lambda tool, parameters, _:
-        {"parameters": _gemini(parameters, parameters)} if parameters["properties"] else {},
+        {"parameters": _gemini(parameters, _document(parameters))} if parameters["properties"] else {},
     "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
         key: _copied(tool.metadata.extra[key]) for key in ("title", "annotations") if key in tool.metadata.extra}},
 }
@@ -2470,20 +2479,25 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
 _TYPE_OF_CLASS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
                   type(None): "null"}
 _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
-_MAX_REFERENCES = 6                         # one inside the other, where they are written out
+_MAX_REFERENCES = 300                       # in one schema, where they are written out
+_Document = tuple[dict[str, Any], Iterator[int]]        # the schema that references are about, the number of those left
+
+
+def _document(root: dict[str, Any]) -> _Document:
+    return root, iter(range(_MAX_REFERENCES))
 
 
 def _object_root(parameters: dict[str, Any], alternatives: tuple[str, ...]) -> dict[str, Any]:
     """Copy a schema, with its root as the plain object that the APIs want."""
     root: dict[str, Any] = _copied(parameters)
     if alternatives and not root.keys().isdisjoint(("$ref", "allOf", "not", "enum", "const", *alternatives)):
-        root = _flat(root, root, frozenset(), alternatives)[0]
+        root = _copied(_flat(root, _document(root), frozenset(), alternatives)[0])
         root = {keyword: value for keyword, value in root.items() if keyword not in ("not", "enum", "const")}
     properties = {name: {} if schema is True else schema for name, schema in root.get("properties", {}).items()}
     return {**root, "type": "object", "properties": properties}
 
 
-def _flat(schema: Any, root: Any, seen: frozenset[str],
+def _flat(schema: Any, document: _Document, seen: frozenset[str],
           alternatives: tuple[str, ...] = ()) -> tuple[dict[str, Any], frozenset[str]]:
     """Write out the `$ref` and `allOf` at the top of a schema; `seen`: the references on the way to what it holds.
 
@@ -2496,14 +2510,14 @@ def _flat(schema: Any, root: Any, seen: frozenset[str],
     groups = [[part] for part in schema.get("allOf", ())] + [schema[key] for key in alternatives if key in schema]
     if "$ref" in schema:
         try:
-            target = _pointer(root, schema["$ref"]) if schema["$ref"].partition("/")[0] == "#" else {}
+            target = _pointer(document[0], schema["$ref"]) if schema["$ref"].partition("/")[0] == "#" else {}
         except LookupError:
             target = {}                     # nothing is fetched
-        cut = schema["$ref"] in seen or len(seen) >= _MAX_REFERENCES
+        cut = schema["$ref"] in seen or next(document[1], None) is None
         groups.append([{"type": types} if (types := _types_in(target)) else {}] if cut else [target])
         seen |= {schema["$ref"]}
     for group in groups:
-        branches = [_flat(branch, root, seen, alternatives) for branch in group]
+        branches = [_flat(branch, document, seen, alternatives) for branch in group]
         properties = dict(whole.get("properties", {}))
         for name, each in [pair for branch, _ in branches for pair in branch.get("properties", {}).items()]:
             known = properties.setdefault(name, each)
@@ -2562,14 +2576,15 @@ def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     types = _types_in(schema)
     if not types and (not isinstance(schema, dict) or schema.keys().isdisjoint(("anyOf", "oneOf", "$ref"))):
         raise SchemaError("a value of any type cannot be said")
-    lacking = sorted(_STRICT_LACKS & schema.keys()) or [
-        ref for ref in [schema.get("$ref", "#")] if ref.partition("/")[0] != "#"]
+    branches, properties = [*schema.get("anyOf", ()), *schema.get("oneOf", ())], schema.get("properties", {})
+    lacking = sorted(_STRICT_LACKS & schema.keys())
+    lacking += ["an object with branches"] if branches and "object" in types else []
+    lacking += [ref for ref in [schema.get("$ref", "#")] if ref.partition("/")[0] != "#"]
     if lacking:
         raise SchemaError(f"{lacking[0]} cannot be said")
     node = {keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
             and (keyword != "format" or value in _STRICT_FORMATS)}
     node.update({"type": types if len(types) > 1 else types[0]} if types else {})
-    branches, properties = [*schema.get("anyOf", ()), *schema.get("oneOf", ())], schema.get("properties", {})
     node.update({"anyOf": list(map(_strict, branches))} if branches else {})
     node.update({key: {name: _strict(each) for name, each in schema[key].items()}
                  for key in ("$defs", "definitions") if key in schema})
@@ -2601,15 +2616,16 @@ _GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"},
                     {"type": "array", "items": {"type": "string"}}]
 
 
-def _gemini(schema: Any, root: dict[str, Any], seen: frozenset[str] = frozenset()) -> dict[str, Any]:
+def _gemini(schema: Any, document: _Document, seen: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
-    schema, seen = _flat(schema, root, seen)
+    schema, seen = _flat(schema, document, seen)
     types, branches = _types_in(schema), [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    if types:                               # beside a type, branches only narrow it
-        said = [_gemini_type(name, schema, root, seen) for name in types if name != "null"]
+    if types:                               # beside a type, branches only narrow it, or have more properties
+        schema, seen = _flat(schema, document, seen, ("anyOf", "oneOf"))
+        said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
     else:
         outer = {key: schema[key] for key in ("description",) if key in schema}
-        said = [_gemini({**outer, **branch} if isinstance(branch, dict) else branch, root, seen)
+        said = [_gemini({**outer, **branch} if isinstance(branch, dict) else branch, document, seen)
                 for branch in branches if _types_in(branch) != ["null"]]
     said = said or _copied(_GEMINI_ANYTHING)
     if "null" in types or any(_types_in(branch) == ["null"] for branch in branches):
@@ -2617,7 +2633,7 @@ def _gemini(schema: Any, root: dict[str, Any], seen: frozenset[str] = frozenset(
     return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
 
 
-def _gemini_type(name: str, schema: dict[str, Any], root: dict[str, Any], seen: frozenset[str]) -> dict[str, Any]:
+def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: frozenset[str]) -> dict[str, Any]:
     """Say a schema as one of its types."""
     kept = {key: value for key, value in schema.items()
             if key in _GEMINI_KEYWORDS or (key == "format" and value in _GEMINI_FORMATS)}
@@ -2628,9 +2644,9 @@ def _gemini_type(name: str, schema: dict[str, Any], root: dict[str, Any], seen: 
     elif values:                            # an enum is text there, so other values are told in words
         node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
     if name == "array":
-        node["items"] = _gemini(_one_items(schema), root, seen)
+        node["items"] = _gemini(_one_items(schema), document, seen)
     if name == "object" and schema.get("properties"):
-        node["properties"] = {key: _gemini(each, root, seen) for key, each in schema["properties"].items()}
+        node["properties"] = {key: _gemini(each, document, seen) for key, each in schema["properties"].items()}
         node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
     return {keyword: value for keyword, value in node.items() if value not in ("", [])}
 
@@ -3095,7 +3111,7 @@ class Tool:
                                       f"(got {_shown(self.parameters)})")
         try:
             object.__setattr__(self, "parameters", _copied(self.parameters))
-            self._validator
+            self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: parameters: {error}") from None
         self._check_strict()
@@ -3130,7 +3146,7 @@ class Tool:
         return tool
 
     @functools.cached_property
-    def _validator(self) -> Validator:      # compiled when the first call comes: most tools of a large set are never used
+    def _validator(self) -> Validator:      # compiled when the first call comes: most tools wait for one in vain
         return Validator(self.parameters)
 
     @functools.cached_property
@@ -3168,7 +3184,7 @@ class Tool:
 
     def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
         if type(arguments) is not dict:
-            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(str(arguments))))
         if TOOLCALL_REASON not in arguments:
             return arguments, None
         return _split_reason(arguments, self._declares_reason)
@@ -3195,7 +3211,7 @@ class Tool:
 
 
 def _is_async(func: Any) -> bool:
-    return any(test(each) for each in (func, getattr(func, "__call__", None))
+    return any(test(each) for each in (func, type(func).__call__)
                for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
 
 
@@ -3214,7 +3230,7 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
 _AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares, on a thread of its own
+_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
@@ -3339,7 +3355,7 @@ def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
 
 # ---------------------------------------------------------------------------
 # 10. Registry: names to tools, calls to results
-#    uses 1 3 5 7 8 9
+#    uses 1 3 7 8 9
 # ---------------------------------------------------------------------------
 # what the model reads when a call comes to nothing, by the step that failed; the first type that matches counts
 _REFUSED: dict[type, str] = {
@@ -3354,12 +3370,14 @@ _DENIED: dict[type, str] = {
 _FAILED: dict[type, str] = {
     ToolError: "{error}",
     ToolTimeoutError: "Error: {error}\nAsk for less at once, or go on without it.",
-    Exception: 'Error: the tool "{name}" failed: {text}\nIf the arguments are the cause, change them; else go on without it.',
+    Exception: 'Error: the tool "{name}" failed: {text}\n'
+               "If the arguments are the cause, change them; else go on without it.",
 }
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_JSON_TEXT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=to_json)
+_json_text = _json_writer(default=to_json)
+_NOBODY: deque[int] = deque()
 
 
 # foreign code that a call has come to: (the tool, or None for a hook, its function, args, kwargs)
@@ -3559,7 +3577,13 @@ class ToolRegistry:
             work = next(flow)
             while True:
                 try:
-                    value = context.run(_perform, work, executor)
+                    tool, func, args, kwargs = work
+                    if tool is None or not _leaves(tool, executor):
+                        value = context.run(func, *args, **kwargs)
+                        if type(value) not in _AT_HAND:
+                            value = context.run(_settled, value)
+                    else:
+                        value = context.run(_elsewhere, work, executor)
                 except Exception as error:
                     work = flow.throw(error)
                 else:
@@ -3572,14 +3596,14 @@ class ToolRegistry:
         try:
             work = next(flow)
             while True:
-                try:                        # the lines that differ: a coroutine must not raise StopIteration, so no call here
+                try:
                     tool, func, args, kwargs = work
-                    if tool is not None and (_leaves(tool, executor) or tool.metadata.parallel and not tool._is_async):
-                        value = (await _aperform(work, executor, context)).get()
-                    else:
+                    if tool is None or not (_leaves(tool, executor) or tool.metadata.parallel and not tool._is_async):
                         value = context.run(func, *args, **kwargs)
                         if type(value) not in _AT_HAND:
-                            value = await _stepwise(context, value)
+                            value = await _stepwise(context, value)             # the lines that differ
+                    else:
+                        value = (await _aelsewhere(work, executor, context)).get()
                 except Exception as error:
                     work = flow.throw(error)
                 else:
@@ -3620,7 +3644,7 @@ class ToolRegistry:
         here, apart, workers = self._places(calls, max_workers)
         try:
             waiting = len(apart)
-            done = _start_workers(apart, workers, lambda index: self._run(calls[index], executor)) if apart else None
+            done: Any = apart and _start_workers(apart, workers, lambda index: self._run(calls[index], executor))
             for index in here:
                 results[index] = self._run(calls[index], executor)
             for _ in range(waiting):
@@ -3655,11 +3679,11 @@ class ToolRegistry:
         return results
 
     def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], deque[int], int]:
-        """Give the indices of the calls to run on the caller's thread, of those to run beside each other, on how many threads."""
-        workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
+        """Give the indices of the calls to run on this thread, those to run beside each other, and how many at once."""
         indices = range(len(calls))
+        workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
         if len(calls) < 2 or workers == 1:
-            return indices, deque(), workers
+            return indices, _NOBODY, workers
         apart = [index for index in indices if (tool := self._tools.get(calls[index].name)) and tool.metadata.parallel]
         return sorted({*indices}.difference(apart)), deque(apart), workers
 
@@ -3718,30 +3742,24 @@ def _content_of(value: Any) -> str:
     if type(value) is str:
         return value if value.isascii() else _printable(value)
     try:
-        return _printable(_JSON_TEXT.encode(value))
+        return _printable(_json_text(value))
     except (TypeError, ValueError, RecursionError):
         return _printable(_write_json(to_json(value)))      # NaN, odd keys, a value within itself
 
 
 # --- running foreign code: here, on threads, on an executor
-def _perform(work: _Work, executor: Any) -> Any:
-    """Run foreign code from sync code."""
-    tool, func, args, kwargs = work
-    if tool is None or not _leaves(tool, executor):
-        value = func(*args, **kwargs)
-        return value if type(value) in _AT_HAND else _settled(value)
-    if executor is None and tool._is_async:
-        return _wait_for(_aperform(work, None, contextvars.copy_context())).get()
-    return _in_time(tool, _started(work, executor, contextvars.copy_context(), _apply))
-
-
 def _leaves(tool: Tool, executor: Any) -> bool:
     """Tell whether a function runs somewhere else than where it is called."""
     return tool.metadata.timeout is not None or (executor is not None and tool.metadata.parallel)
 
 
-def _in_time(tool: Tool, future: Any) -> Any:
+def _elsewhere(work: Any, executor: Any) -> Any:
+    """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
+    tool = work[0]
+    if executor is None and tool._is_async:
+        return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
+    future = _started(work, executor, contextvars.copy_context(), _apply)
     try:
         return future.result(tool.metadata.timeout).get()
     except concurrent.futures.TimeoutError:
@@ -3753,7 +3771,7 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _started(work: tuple[Tool, Any, Any, Any], executor: Any, context: contextvars.Context, call: Any) -> Any:
+def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) -> Any:
     """Start a tool's function elsewhere; give the future of its _Outcome."""
     tool, *function = work
     if executor is not None and tool.metadata.parallel:
@@ -3822,8 +3840,8 @@ def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResu
     return done
 
 
-async def _aperform(work: Any, executor: Any, context: contextvars.Context) -> _Outcome:
-    """Run a tool's function from async code, away from the loop or for a limited time."""
+async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) -> _Outcome:
+    """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
     import asyncio
     tool, func, args, kwargs = work
 
@@ -3978,7 +3996,8 @@ def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
         history += tool_messages
         yield from (("message", message) for message in tool_messages)
         choice = choice if choice == "none" else "auto"
-    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or read .messages)", history)
+    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or see .messages)",
+                           history)
 
 
 def _check_talk(registry: ToolRegistry, max_turns: Any, choice: Any) -> None:
@@ -4375,20 +4394,22 @@ __all__ += ["langchain_tools"]
 # ---------------------------------------------------------------------------
 MAX_BODY = 16 * 2**20       # bytes of one answer, of one line, of one event
 MAX_ERROR_BODY = 2_000      # bytes of an answer that an HttpError holds
-_LONGEST_WAIT = 1e6         # seconds; a socket takes no infinity
+_LONGEST_WAIT = 1e6         # seconds: sockets and locks take no infinity
 _PORTS = {"http": 80, "https": 443}
-_NOT_IN_URL = re.compile(r"[^!-\[\]-~]")
-_NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?"            # scheme, host, port
+                  r"([/?][!-\"$-\[\]-~]*)?(?:#[!-~]*)?", re.IGNORECASE)                        # path and query
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
 _HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
 _REDIRECTS = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
+_EVENT_FIELDS = {"event": re.compile(".*"), "data": re.compile(".*"), "id": re.compile(r"[^\0]*"),
+                 "retry": re.compile("[0-9]{1,9}")}
 
 
 class HttpError(ToolRegError):
-    """Say that a request failed, or what an answer that is an error says; `status` is None where no answer came.
+    """Say that no whole answer came (`status` is None), or what an answer says that is an error.
 
     `headers` (names in lower case) and `body` (bytes, cut) are the answer's. The message names the origin only:
     paths, queries and headers may hold secrets.
@@ -4401,45 +4422,35 @@ class HttpError(ToolRegError):
 
 
 class _Target(NamedTuple):
-    """Hold a URL that was checked; the first three are its origin."""
+    """Hold a URL that was checked: whom to ask (once as text), and for what."""
 
-    scheme: str
+    origin: str
     host: str
     port: int
-    netloc: str
     path: str
 
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.netloc}"
+        return self.origin
 
 
 def _target_of(url: str) -> _Target:
-    from urllib.parse import urlsplit
-    if _NOT_IN_URL.search(url):
-        raise HttpError("url: spaces, backslashes, control characters and what is not ASCII must be percent-encoded")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise HttpError(f"url: {error}") from None
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise HttpError("url: does not begin with http:// or https:// and a host")
-    if "@" in parts.netloc:
-        raise HttpError("url: user and password do not belong in it, use a header")
-    path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-    return _Target(parts.scheme, parts.hostname, _PORTS[parts.scheme] if port is None else port, parts.netloc, path)
+    found = _URL.fullmatch(url)
+    scheme, host, port, path = found.groups() if found else ("http", "", "", "")
+    number = int(port or _PORTS[scheme.lower()])
+    if not host or number > 65_535:         # on purpose the URL is not shown: it may hold a password
+        raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
+    origin = f"{scheme}://{host}".lower() + ("" if number == _PORTS[scheme.lower()] else f":{number}")
+    return _Target(origin, host.strip("[]"), number, path if (path or "").startswith("/") else f"/{path or ''}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
     """Check headers, spell their names in lower case, and add them to others."""
-    headers = dict(others)
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
             raise HttpError(f"headers: {_shown(name)} is not a header that can be set")
         if not isinstance(value, str) or _NOT_IN_HEADER.search(value):
             raise HttpError(f"headers: {name} must be text without control characters")
-        headers[name.lower()] = value
-    return headers
+    return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
 @functools.lru_cache(maxsize=1)             # reading the trusted certificates takes 20 ms
@@ -4448,25 +4459,7 @@ def _tls_context() -> Any:
     return ssl.create_default_context()
 
 
-def _connect(target: _Target, deadline: float) -> Any:
-    """Give a connected socket. Only the look-up of the addresses cannot be cut short; on purpose no proxy is used."""
-    import socket
-    failure = OSError("the host has no address")
-    for *_, address in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
-        try:
-            connected = socket.create_connection((str(address[0]), target.port), _seconds_left(deadline))
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            break
-        except OSError as error:
-            failure = error
-    else:
-        raise failure
-    if target.scheme == "http":
-        return connected
-    return _tls_context().wrap_socket(connected, server_hostname=target.host)       # closes it where it fails
-
-
-def _seconds_left(deadline: float) -> float:
+def _seconds_to(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -4474,7 +4467,7 @@ def _seconds_left(deadline: float) -> float:
 
 
 class _Wire(io.RawIOBase):
-    """Be the socket that http.client sees: one deadline for all bytes together, however slowly they drip."""
+    """Read a socket with one deadline for all bytes together, however slowly they drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
@@ -4482,18 +4475,12 @@ class _Wire(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(self)
-
     def readinto(self, buffer: Any) -> int:
-        self.socket.settimeout(_seconds_left(self.deadline))
+        self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
 
-    def sendall(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            self.socket.settimeout(_seconds_left(self.deadline))
-            rest = rest[self.socket.send(rest):]
+    def makefile(self, mode: str) -> io.BufferedReader:             # all that http.client wants of a socket
+        return io.BufferedReader(self)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -4554,7 +4541,7 @@ class _Response:
         """Yield the body's lines as they come; a line ends with LF, CR or both, and has at most `limit` bytes."""
         line, after_cr = bytearray(), False
         for piece in self.pieces():
-            first, *others = _LINE_END.split(piece[1:] if after_cr and piece[:1] == b"\n" else piece)
+            first, *others = re.split(rb"\r\n|\n|\r", piece[1:] if after_cr and piece[:1] == b"\n" else piece)
             after_cr = piece.endswith(b"\r")
             line += first
             for other in others:
@@ -4578,38 +4565,28 @@ def _network_error(error: Exception, target: _Target) -> ToolRegError:
     return HttpError(f"{target}: {_error_text(error)[:200]}")
 
 
-def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes | None,
-              deadline: float) -> _Response:
-    """Send one request over a connection of its own, and read the answer as far as its headers."""
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float) -> _Response:
+    """Send one request over a connection of its own, without a proxy, and read the answer as far as its headers."""
     import http.client
-    sent = {**headers, "host": target.netloc, "connection": "close", "accept-encoding": "identity"}
-    if body is not None or method in ("POST", "PUT", "PATCH"):
-        sent["content-length"] = str(len(body or b""))
+    import socket
+    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
+    if body or method in ("POST", "PUT", "PATCH"):
+        sent["content-length"] = str(len(body))
     head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
     answer = None
     try:
-        wire = _Wire(_connect(target, deadline), deadline)
+        wire = _Wire(socket.create_connection((target.host, target.port), _seconds_to(deadline)), deadline)
         answer = http.client.HTTPResponse(wire, method=method)      # type: ignore[arg-type]
-        wire.sendall(head.encode() + (body or b""))
+        if target.origin.startswith("https:"):
+            wire.socket = _tls_context().wrap_socket(wire.socket, server_hostname=target.host)
+        wire.socket.settimeout(_seconds_to(deadline))
+        wire.socket.sendall(head.encode() + body)
         answer.begin()
         return _Response(answer, wire, target)
     except (OSError, ValueError, http.client.HTTPException) as error:
         if answer is not None:
             answer.close()
         raise _network_error(error, target) from error
-
-
-def _redirect_of(method: str, response: _Response) -> _Target | None:
-    """Say where an answer sends this request, if it may go there."""
-    from urllib.parse import urljoin
-    here, location = response.target, response.headers.get("location")
-    if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
-        return None
-    response.close()
-    there = _target_of(urljoin(f"{here}{here.path}", location))
-    if here.scheme == "https" and there.scheme == "http":
-        raise HttpError(f"{here}: redirects from https to http")
-    return there if method in _REDIRECTS or there[:3] == here[:3] else None
 
 
 def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
@@ -4619,17 +4596,24 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
     methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
     """
+    from urllib.parse import urljoin
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    target, sent = _target_of(url), _headers_of(headers or {})
+    target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
     if not _HEADER_NAME.fullmatch(method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
         response = _exchange(method, target, sent, body, deadline)
-        following = _redirect_of(method, response)
-        if following is None:
+        location = response.headers.get("location")
+        if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
-        if following[:3] != target[:3]:
-            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, None
+        response.close()
+        following = _target_of(urljoin(target.origin + target.path, location))
+        if following.origin != target.origin:
+            if method not in _REDIRECTS:
+                return response             # whose body is not told: only its status counts
+            if target.origin.startswith("https:") and following.origin.startswith("http:"):
+                raise HttpError(f"{target}: redirects from https to http")
+            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, b""
         target = following
     raise HttpError(f"{target}: redirected more than {redirects} times")
 
@@ -4641,22 +4625,20 @@ def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, in
     """
     block: dict[str, list[str]] = {}
     last_id, retry, size = "", None, 0
-    for number, line in enumerate(lines):
-        name, _, value = (line if number else line.removeprefix("\ufeff")).partition(":")
-        size += len(line) + 1
+    for line in lines:
+        name, _, value = line.removeprefix("\ufeff").partition(":")
+        value, size = value.removeprefix(" "), size + len(line) + 1
         if size > MAX_BODY:
             raise HttpError(f"server-sent events: one is longer than {MAX_BODY} characters")
-        if line:
-            if name:                        # a line that begins with a colon is a comment
-                block.setdefault(name, []).append(value.removeprefix(" "))
-            continue
-        if not block.keys().isdisjoint(("data", "id", "retry")):
-            last_id = next((value for value in reversed(block.get("id", [])) if "\0" not in value), last_id)
-            retry = next((int(value) for value in reversed(block.get("retry", []))
-                          if re.fullmatch("[0-9]{1,9}", value)), retry)
-            data = "\n".join(block["data"]) if "data" in block else None
-            yield block.get("event", [""])[-1] or "message", data, last_id, retry
-        block, size = {}, 0
+        if name in _EVENT_FIELDS and _EVENT_FIELDS[name].fullmatch(value):
+            block.setdefault(name, []).append(value)
+        if not line:
+            last_id = block.get("id", [last_id])[-1]
+            retry = int(block["retry"][-1]) if "retry" in block else retry
+            if block.keys() - {"event"}:
+                data = "\n".join(block["data"]) if "data" in block else None
+                yield block.get("event", [""])[-1] or "message", data, last_id, retry
+            block, size = {}, 0
 
 
 __all__ += ["HttpError"]
@@ -4669,13 +4651,14 @@ __all__ += ["HttpError"]
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
 _NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
-_STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form"}     # where -> the style it has
-_MEDIA = {"json": re.compile(r"application/json|.+\+json|application/\*|\*/\*"),         # in the order of preference
-          "form": re.compile(r"application/x-www-form-urlencoded"),
-          "text": re.compile(r"|text/.+|(application/|.+\+)(xml|yaml|x-yaml|javascript|x-ndjson|jsonl)")}
+# where an argument goes -> the style it is written in; "body" is all of it, "property" a part of it
+_STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form", "body": None}
+_BODIES = {"json": re.compile(r"application/json|.+\+json|application/\*|\*/\*"),           # the best kind first
+           "form": re.compile(r"application/x-www-form-urlencoded"), "text": re.compile(r"text/.+")}
 _LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
                     "default deprecated externalDocs xml".split())
 _IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_Object = Mapping[str, Any]                 # as it stands in the document
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -4688,10 +4671,9 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `resources`: URI -> document, for references to other documents: those are never fetched.
     """
     document, uri = _openapi_document(spec, timeout)
-    api = _refusing(_Api, document, uri, resources or {})
-    access = _refusing(_Access, api, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_included, _refusing(_operations, api), include)
-    return _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, access, *operation))
+    api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
+    operations = _refusing(_operations, api, include)
+    return _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
                                for wished, operation in operations.items()])
 
 
@@ -4705,35 +4687,36 @@ def _refusing(read: Callable[..., Any], *args: Any) -> Any:
         raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
 
 
-# --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
-    text, uri = ("", "") if isinstance(spec, Mapping) else _openapi_text(spec, timeout)
-    try:
-        document = spec if isinstance(spec, Mapping) else _read_json(text)
-    except ValueError as error:
-        document = _read_yaml(text, error)
-    said = document if isinstance(document, Mapping) else {}
-    version = _shown(said.get("openapi"))
-    if not re.match(r'"3\.[012][."]', version):
-        got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else version
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
-    return document, uri
-
-
-def _openapi_text(spec: Any, timeout: float | None) -> tuple[str, str]:
-    if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
-        return spec, ""
+    document, uri = spec, ""
     if isinstance(spec, str) and spec.startswith(("http://", "https://")):
         response = _request("GET", spec, timeout=timeout)
         if response.status != 200:
             raise response.error()
-        return response.read().decode("utf-8", "replace"), f"{response.target}{response.target.path}"
+        document = _read_document(response.read().decode("utf-8", "replace"))
+        uri = response.target.origin + response.target.path
+    elif isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
+        document = _read_document(spec)
+    elif not isinstance(spec, Mapping):
+        try:
+            with open(spec, encoding="utf-8-sig") as file:
+                document = _read_document(file.read())
+        except (OSError, UnicodeError, TypeError) as error:
+            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+    said = document if isinstance(document, Mapping) else {}
+    version = said.get("openapi")
+    if not re.match(r"3\.[012](\.|\Z)", str(version)):
+        got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else _shown(version)
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
+    return document, uri
+
+
+def _read_document(text: str) -> Any:
     try:
-        with open(spec, encoding="utf-8-sig") as file:
-            return file.read(), ""
-    except (OSError, ValueError, TypeError) as error:
-        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+        return _read_json(text)
+    except ValueError as fault:
+        return _read_yaml(text, fault)
 
 
 def _read_yaml(text: str, fault: ValueError) -> Any:
@@ -4747,14 +4730,23 @@ def _read_yaml(text: str, fault: ValueError) -> Any:
 
 
 class _Api:
-    """Read a description: what its references lead to, and its schemas in JSON Schema 2020-12."""
+    """Hold a description, and what the program gives to every request."""
 
-    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any]) -> None:
+    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
+                 headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
         from urllib.parse import urljoin
         documents = {uri: document, **{urljoin(uri, key): resources[key] for key in resources}}
         self.documents = {key: _absolute(documents[key], key) for key in documents} if resources else documents
-        self.document, self.uri = self.documents[uri], uri
-        self.documents[""] = self.document
+        self.document = self.documents[""] = self.documents[uri]
+        self.uri, self.base_url = uri, None if base_url is None else _checked_base(base_url)
+        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        components = self.document.get("components", {})
+        schemes = {name: self.follow(node) for name, node in components.get("securitySchemes", {}).items()}
+        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
         self._names: dict[str, str] = {}                                # reference -> its name in $defs
         self._schemas: dict[str, tuple[Any, list[str]]] = {}            # reference -> (schema, references in it)
 
@@ -4763,10 +4755,10 @@ class _Api:
         for _ in range(MAX_DEPTH):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
                 return node
-            node = self.target(node["$ref"])
+            node = self._target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def target(self, reference: str) -> Any:
+    def _target(self, reference: str) -> Any:
         uri, _, pointer = reference.partition("#")
         if uri not in self.documents:
             raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
@@ -4778,35 +4770,47 @@ class _Api:
     def schema(self, schema: Any, references: list[str]) -> Any:
         """Say a schema in JSON Schema 2020-12; the references in it are added to `references`, and lead to $defs."""
         def change(node: Any) -> Any:
-            if not isinstance(node, dict):
-                return node
-            if isinstance(node.get("$ref"), str):
+            if isinstance(node, dict) and isinstance(node.get("$ref"), str):
                 references.append(node["$ref"])
                 node["$ref"] = f"#/$defs/{self._name_of(references[-1])}"
-            for rewrite in _REWRITES:
-                node = rewrite(node)
-            return node
+            return _modern(node) if isinstance(node, dict) else node
         return _map_schema(schema, change)
 
     def definitions(self, references: list[str]) -> dict[str, Any]:
         """Give the $defs of references, and of those that stand in what they lead to."""
         found: dict[str, Any] = {}
         for reference in references:        # it grows meanwhile
-            name = self._name_of(reference)
-            if name not in found:
+            if self._name_of(reference) not in found:
                 if reference not in self._schemas:
                     inner: list[str] = []
-                    self._schemas[reference] = self.schema(self.target(reference), inner), inner
-                found[name] = self._schemas[reference][0]
+                    self._schemas[reference] = self.schema(self._target(reference), inner), inner
+                found[self._name_of(reference)] = self._schemas[reference][0]
                 references += self._schemas[reference][1]
         return found
 
     def _name_of(self, reference: str) -> str:
-        if reference not in self._names:
-            name = _legal_name(reference.rpartition("/")[2])
-            taken = name in self._names.values()
-            self._names[reference] = _legal_name(reference, distinct=True) if taken else name
-        return self._names[reference]
+        name = _legal_name(reference.rpartition("/")[2])
+        name = _legal_name(reference, distinct=True) if name in self._names.values() else name
+        return self._names.setdefault(reference, name)
+
+    def base_of(self, servers: Iterable[_Object]) -> str:
+        """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
+        from urllib.parse import urljoin
+        if self.base_url is not None:
+            return self.base_url
+        for server in servers or [{"url": "/"}]:
+            url = server["url"]
+            for name, variable in server.get("variables", {}).items():
+                url = url.replace(f"{{{name}}}", str(variable["default"]))
+            if urljoin(self.uri, url).startswith(("http://", "https://")):
+                return _checked_base(urljoin(self.uri, url))
+        raise ToolDefinitionError("no server is named with its whole URL (write base_url=)")
+
+
+def _checked_base(url: str) -> str:
+    if _target_of(url) and not set("?#{").isdisjoint(url):
+        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
+    return url.rstrip("/")
 
 
 def _absolute(node: Any, uri: str) -> Any:
@@ -4818,102 +4822,37 @@ def _absolute(node: Any, uri: str) -> Any:
     return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
 
 
-class _Access:
-    """Hold what the program gives to every request: where to, as whom, and how long."""
-
-    def __init__(self, api: _Api, base_url: str | None, headers: Mapping[str, str], auth: Mapping[str, Any],
-                 timeout: float | None) -> None:
-        if not isinstance(auth, Mapping):
-            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        given = api.document.get("components", {}).get("securitySchemes", {})
-        schemes = {name: api.follow(node) for name, node in given.items()}
-        self.credentials = {name: _credential(name, schemes.get(name, {}), auth[name]) for name in auth}
-        self.base_url = None if base_url is None else _checked_base(base_url)
-        self.uri, self.headers, self.timeout = api.uri, _headers_of(headers, {}), timeout
-        # these parameters are never offered to the model
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
-        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-
-    def base_of(self, servers: Iterable[Mapping[str, Any]]) -> str:
-        """Choose the first server that is named with its whole URL, or in relation to the document's."""
-        from urllib.parse import urljoin
-        if self.base_url is not None:
-            return self.base_url
-        for server in servers or [{"url": "/"}]:
-            defaults = {name: str(each["default"]) for name, each in server.get("variables", {}).items()}
-            url = urljoin(self.uri, _IN_BRACES.sub(lambda found: defaults[found[1]], server["url"]))    # noqa: B023
-            if url.startswith(("http://", "https://")):
-                return _checked_base(url)
-        raise ToolDefinitionError("no server is named with its whole URL (write base_url=)")
-
-    def credentials_for(self, security: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-        """Choose the first way in that `auth` has all the keys for."""
-        ways = [way for way in security if way and way.keys() <= self.credentials.keys()]
-        return [self.credentials[name] for name in ways[0]] if ways else []
-
-
-def _checked_base(url: str) -> str:
-    if "?" in _target_of(url).path or "#" in url:
-        raise ToolDefinitionError("base_url: takes no query and no fragment")
-    return url.rstrip("/")
-
-
-def _credential(name: str, scheme: Mapping[str, Any], secret: Any) -> tuple[str, str, str]:
+def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
     """Give (header or query, its name, its value)."""
     from base64 import b64encode
-    kind = str(scheme.get("type")), str(scheme.get("in", scheme.get("scheme"))).lower()
     secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: the secret for {_shown(name)} must be text (got {type(secret).__name__})")
-    if kind in (("apiKey", "header"), ("apiKey", "query")):
-        return kind[1], scheme["name"], secret
-    if kind == ("http", "basic"):
-        return "header", "authorization", "Basic " + b64encode(secret.encode()).decode()
-    if kind == ("http", "bearer") or kind[0] in ("oauth2", "openIdConnect"):
-        return "header", "authorization", f"Bearer {secret}"
-    raise ToolDefinitionError(f"auth: the security scheme {_shown(name)} is not "
-                              + (f"supported ({kind[0]} {kind[1]})" if scheme else "in the document"))
+    if scheme is None or not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
+                                                              else f"must be text (got {type(secret).__name__})"))
+    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+    if kind in ("apikey header", "apikey query"):
+        return scheme["in"], scheme["name"], secret
+    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
+    return "header", "authorization", secret
 
 
-# --- schemas: what OpenAPI says otherwise than JSON Schema 2020-12
-def _say_null(schema: dict[str, Any]) -> dict[str, Any]:
-    if schema.pop("nullable", False) is not True or schema.keys() <= {"title", "description", "default"}:
-        return schema
-    if "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    nullable = {"type": types if "null" in types else [*types, "null"]}
-    if None not in schema.get("enum", [None]):
-        nullable["enum"] = [*schema["enum"], None]
-    return {**schema, **nullable}
-
-
-def _say_exclusive(schema: dict[str, Any]) -> dict[str, Any]:
+def _modern(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say one schema of OpenAPI in JSON Schema 2020-12, without what is not for requests."""
+    schema = {keyword: each for keyword, each in schema.items() if keyword not in ("xml", "externalDocs", "example")}
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(schema.get(keyword), bool) and schema.pop(keyword) and bound in schema:
             schema[keyword] = schema.pop(bound)
-    return schema
-
-
-def _say_discriminator(schema: dict[str, Any]) -> dict[str, Any]:
-    """Let any kind that fits do, since only the server tells them apart, and tell the model how it does."""
-    discriminator = schema.pop("discriminator", None)
-    if not isinstance(discriminator, dict) or "anyOf" in schema or "oneOf" not in schema:
-        return schema
-    schema["anyOf"] = schema.pop("oneOf")
-    kinds = ", ".join(discriminator.get("mapping", {}))
-    told = f"{schema.get('description', '')} {discriminator.get('propertyName')} says which it is"
-    schema["description"] = told.strip() + (f" ({kinds})." if kinds else ".")
-    return schema
-
-
-def _leave_out_what_is_not_sent(schema: dict[str, Any]) -> dict[str, Any]:
-    schema = {keyword: each for keyword, each in schema.items() if keyword not in ("xml", "externalDocs", "example")}
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        schema["properties"] = {name: each for name, each in properties.items() if not _is_read_only(each)}
-        if isinstance(schema.get("required"), list):
-            schema["required"] = [name for name in schema["required"] if not _is_read_only(properties.get(name))]
+    if schema.pop("discriminator", None) and "oneOf" in schema and "anyOf" not in schema:
+        schema["anyOf"] = schema.pop("oneOf")           # on purpose: only the server can tell the kinds apart
+    if isinstance(schema.get("properties"), dict):
+        hidden = {name for name, each in schema["properties"].items() if _is_read_only(each)}
+        schema["properties"] = {name: each for name, each in schema["properties"].items() if name not in hidden}
+        if hidden and "required" in schema:
+            schema["required"] = [name for name in schema["required"] if name not in hidden]
+    if schema.pop("nullable", False) is True and schema.keys() - {"title", "description", "default"}:
+        schema = {"anyOf": [schema, {"type": "null"}]}
     return schema
 
 
@@ -4921,196 +4860,163 @@ def _is_read_only(schema: Any) -> bool:
     return isinstance(schema, Mapping) and schema.get("readOnly") is True
 
 
-_REWRITES = (_leave_out_what_is_not_sent, _say_exclusive, _say_discriminator, _say_null)
-
-
-# --- operations
-def _operations(api: _Api) -> dict[str, tuple[str, str, dict[str, Any]]]:
+def _operations(api: _Api, include: Iterable[str] | None) -> dict[str, tuple[str, str, dict[str, Any]]]:
     """Give the operations by the names they wish for: (method, path, the operation with what its path adds)."""
-    found = {}
+    found, wanted, words = {}, {include} if isinstance(include, str) else set(include or ()), set()
     for path, given in api.document.get("paths", {}).items():
-        if not path.startswith("/"):
-            continue                        # an extension
-        item = api.follow(given)
+        item = api.follow(given) if path.startswith("/") else {}        # anything else is an extension
         nodes = {method.upper(): item[method] for method in _METHODS if method in item}
         for method, node in {**nodes, **item.get("additionalOperations", {})}.items():
             wished = str(node.get("operationId", ""))
             wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            found[wished] = method, path, {
-                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                "servers": node.get("servers") or item.get("servers") or api.document.get("servers", ()),
-                "security": node.get("security", api.document.get("security", ()))}
-    if not found:
-        raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
+            names = {wished, path, *node.get("tags", ())}
+            words |= names
+            if include is None or wanted & names:
+                found[wished] = method, path, {
+                    **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
+                    "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
+                    "security": node.get("security", api.document.get("security", ()))}
+    if not found or wanted - words:
+        what = f"{_listed(sorted(wanted - words))} of include=" if wanted else "that could be called"
+        raise ToolDefinitionError(f"the OpenAPI document has no operations {what}")
     return found
 
 
-def _included(operations: dict[str, Any], include: Iterable[str] | None) -> dict[str, Any]:
-    if include is None:
-        return operations
-    wanted = {include} if isinstance(include, str) else set(include)
-    words = {wished: {wished, path, *node.get("tags", ())} for wished, (_, path, node) in operations.items()}
-    unknown = wanted.difference(*words.values())
-    if unknown:
-        raise ToolDefinitionError(f"include: no operation, tag or path is called {_listed(sorted(unknown))}")
-    return {wished: operation for wished, operation in operations.items() if words[wished] & wanted}
-
-
-class _Place(NamedTuple):
-    """Say where an argument goes: `where` is path, query, header, body, or property (a part of the body)."""
-
-    where: str
-    name: str
-    explode: bool = False
-
-
-_Input = tuple[_Place, Any, bool]           # (where it goes, its schema as in the document, whether it is required)
-
-
-def _operation_tool(api: _Api, access: _Access, method: str, path: str, node: dict[str, Any], name: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name."""
+def _operation_tool(api: _Api, method: str, path: str, node: dict[str, Any], name: str) -> Tool:
+    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter."""
     content_type, needs_body, body = _body_of(api, node)
-    inputs = [*_parameters_of(api, path, node["parameters"], access.hidden), *body]
-    places = dict(zip(_argument_names([place for place, _, _ in inputs]), [place for place, _, _ in inputs]))
+    places: dict[str, _Object] = {}
+    properties, required = {}, []
     references: list[str] = []
-    parameters = {
-        "type": "object", "additionalProperties": False,
-        "properties": {argument: api.schema(schema, references) for argument, (_, schema, _) in zip(places, inputs)},
-        "required": [argument for argument, (_, _, required) in zip(places, inputs) if required]}
+    for place in (*_parameters_of(api, path, node["parameters"]), *body):
+        argument = _argument_name(place, places)
+        places[argument], schema = place, place.get("schema", {})
+        if place.get("description") and isinstance(schema, Mapping):
+            schema = {**schema, "description": place["description"]}
+        properties[argument] = api.schema(schema, references)
+        required += [argument] if place["in"] == "path" or place.get("required") is True else []
+    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     definitions = api.definitions(references)
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
     return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
                 {**parameters, "$defs": definitions} if definitions else parameters,
-                _OperationCall(access, method, path, node, places, content_type, needs_body),
+                _OperationCall(api, method, path, node, places, content_type, needs_body),
                 ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
 
 
-def _argument_names(places: list[_Place]) -> list[str]:
-    """Name arguments like what they fill, but for what APIs of models refuse as a name, and for names that clash."""
-    names: list[str] = []
-    for place in places:
-        name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
-        if name in names:
-            name += "_body" if place.where == "property" else f"_{place.where}"
-        while name in names:
-            name += "_"
-        names.append(name)
-    return names
+def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
+    """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
+    name = place["name"] if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place["name"]) else _legal_name(place["name"])
+    if name in taken:
+        name += "_body" if place["in"] == "property" else f"_{place['in']}"
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any], hidden: set[tuple[str, str]]) -> list[_Input]:
+def _parameters_of(api: _Api, path: str, given: list[Any]) -> list[_Object]:
     nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
     differing = {name for where, name in nodes if where == "path"}.symmetric_difference(_IN_BRACES.findall(path))
     if differing:
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    return [_parameter_of(node) for (where, name), node in nodes.items() if (where, name.lower()) not in hidden]
+    return [_checked(node) for (where, name), node in nodes.items() if (where, name.lower()) not in api.hidden]
 
 
-def _parameter_of(node: Mapping[str, Any]) -> _Input:
+def _checked(node: _Object) -> _Object:
     where, name = node["in"], node["name"]
     if "content" in node or where not in _STYLES or (where == "header" and name.lower() in _OWN_HEADERS):
         raise ToolDefinitionError(f"{where} parameter {_shown(name)}: is not supported")
-    schema = node.get("schema", {})
-    if node.get("description") and isinstance(schema, Mapping):
-        schema = {**schema, "description": node["description"]}
-    return _styled(where, name, node), schema, where == "path" or node.get("required") is True
-
-
-def _styled(where: str, name: str, node: Mapping[str, Any]) -> _Place:
-    style = node.get("style", _STYLES[where])
-    if style != _STYLES[where]:
-        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: the style {style} is not supported")
-    return _Place(where, name, node.get("explode", style == "form"))
+    if node.get("style", _STYLES[where]) != _STYLES[where]:
+        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: the style {node['style']} is not supported")
+    return node
 
 
 def _kind_of(media_type: str) -> str | None:
     essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _MEDIA.items() if known.fullmatch(essence)), None)
+    return next((kind for kind, known in _BODIES.items() if known.fullmatch(essence)), None)
 
 
-def _body_of(api: _Api, node: Mapping[str, Any]) -> tuple[str | None, bool, list[_Input]]:
+def _body_of(api: _Api, node: _Object) -> tuple[str, bool, list[_Object]]:
     """Give (the content type of the body, whether it is required, what it takes)."""
     body = api.follow(node.get("requestBody")) or {}
     required, contents = body.get("required") is True, body.get("content") or {}
     types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-    kind = next((kind for kind in _MEDIA if kind in types), None)
-    if not contents or kind is None:
-        if contents:
-            raise ToolDefinitionError(f"a body of {_listed(contents)} is not supported")
-        return None, False, []
-    media_type, content = types[kind], contents[types[kind]]
-    encoding = content.get("encoding", {}) if kind == "form" else {}
-    inputs = [] if kind == "text" else _lifted(api.follow(content.get("schema")), encoding)
-    if not inputs and kind == "form":
+    kind = next((kind for kind in _BODIES if kind in types), None)
+    if not contents:
+        return "", False, []
+    if kind is None:
+        raise ToolDefinitionError(f"a body of {_listed(contents)} is not supported")
+    content = contents[types[kind]]
+    encoding = content.get("encoding") if kind == "form" else {}
+    parts = [] if kind == "text" else _lifted(api.follow(content.get("schema")), encoding or {})
+    if not parts and kind == "form":
         raise ToolDefinitionError("a form that is not a plain object is not supported")
-    whole = _Place("body", "body"), content.get("schema", {}), required
-    return "application/json" if "*" in media_type else media_type, required, inputs or [whole]
+    whole = {"in": "body", "name": "body", "schema": content.get("schema", {}), "required": required}
+    return "application/json" if "*" in types[kind] else types[kind], required, parts or [whole]
 
 
-def _lifted(schema: Any, encoding: Mapping[str, Any]) -> list[_Input]:
+def _lifted(schema: Any, encoding: _Object) -> list[_Object]:
     """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
     They are required as they say, even if the body itself is not: authors forget that.
     """
     schema = schema if isinstance(schema, Mapping) else {}
     properties, required = schema.get("properties", {}), schema.get("required", [])
-    is_plain = (all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
-                and schema.get("type", "object") == "object" and not schema.get("additionalProperties")
-                and properties.keys() >= set(required))
-    return [(_styled("property", name, encoding.get(name, {})), each, name in required)
-            for name, each in properties.items() if is_plain and not _is_read_only(each)]
+    if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
+            or not properties.keys() >= set(required)
+            or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
+        return []
+    return [_checked({**encoding.get(name, {}), "in": "property", "name": name, "schema": each,
+                      "required": name in required})
+            for name, each in properties.items() if not _is_read_only(each)]
 
 
-# --- requests
 class _OperationCall:
     """Be a tool's function: make the request that its arguments mean, and give what the answer holds.
 
     On purpose no dataclass or partial: a tool's repr must not show credentials.
     """
 
-    def __init__(self, access: _Access, method: str, path: str, node: Mapping[str, Any], places: dict[str, _Place],
-                 content_type: str | None, needs_body: bool) -> None:
-        from urllib.parse import quote
-        self.method, self.places, self.timeout = method, places, access.timeout
+    def __init__(self, api: _Api, method: str, path: str, node: _Object, places: Mapping[str, Any],
+                 content_type: str, needs_body: bool) -> None:
+        self.method, self.places, self.timeout = method, places, api.timeout
         self.content_type, self.needs_body = content_type, needs_body
-        self.base = access.base_of(node["servers"])
-        self.path = "".join(part if part[:1] == "{" else quote(part, safe="/:@!$&'()*+,;=~%")
-                            for part in re.split(r"(\{[^{}]+\})", path))
-        credentials = access.credentials_for(node["security"])
-        self.secrets = {name: secret for where, name, secret in credentials if where == "query"}
-        self.headers = _headers_of({name: secret for where, name, secret in credentials if where == "header"},
-                                   access.headers)
+        self.base, self.path = api.base_of(node["servers"]), re.split(r"(\{[^{}]+\})", path)
+        ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
+        secrets = [api.credentials[name] for name in ways[0]] if ways else []
+        self.query = {name: secret for where, name, secret in secrets if where == "query"}
+        self.headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
 
     def __call__(self, /, **arguments: Any) -> Any:
         given = [(self.places[name], value) for name, value in arguments.items()]
+        headers = {place["name"].lower(): _in_text(place, value, str) for place, value in given
+                   if place["in"] == "header" and value is not None}
         url, body = self._url(given), self._body(given)
-        headers = {place.name.lower(): _in_text(place, value, str) for place, value in given
-                   if place.where == "header" and value is not None}
-        if body is not None and self.content_type is not None:
+        if body is not None:
             headers["content-type"] = self.content_type
-        return _answer_in(_request(self.method, url, headers={**headers, **self.headers}, body=body,
-                                   timeout=self.timeout))
+        headers.update(self.headers)
+        return _answer_in(_request(self.method, url, headers=headers, body=body, timeout=self.timeout))
 
-    def _url(self, given: list[tuple[_Place, Any]]) -> str:
+    def _url(self, given: list[tuple[Any, Any]]) -> str:
         """Fill path and query so that no value can leave its segment or its field."""
-        values = {place.name: _in_text(place, value, _percent_encoded) for place, value in given if place.where == "path"}
-        path = _IN_BRACES.sub(lambda found: values[found[1]], self.path)
+        from urllib.parse import quote
+        values = {f"{{{place['name']}}}": _in_text(place, value, _percent_encoded) for place, value in given
+                  if place["in"] == "path"}
+        path = "".join(values.get(part, quote(part, safe="/:@!$&'()*+,;=~%")) for part in self.path)
         if "" in values.values() or not {".", ".."}.isdisjoint(path.split("/")):
             raise ToolError(_NO_SEGMENT)
-        pairs = [pair for place, value in given if place.where == "query" for pair in _form_pairs(place, value)]
-        pairs = [*(pair for pair in pairs if pair[0] not in self.secrets),
-                 *((name, _percent_encoded(secret)) for name, secret in self.secrets.items())]
-        return self.base + path + ("?" + _as_form(pairs) if pairs else "")
+        pairs = [pair for pair in _form_pairs(given, "query") if pair[0] not in self.query]
+        query = _form([*pairs, *((name, _percent_encoded(secret)) for name, secret in self.query.items())])
+        return self.base + path + (f"?{query}" if query else "")
 
-    def _body(self, given: list[tuple[_Place, Any]]) -> bytes | None:
-        whole = [value for place, value in given if place.where == "body"]
-        parts = [(place, value) for place, value in given if place.where == "property"]
-        kind = None if self.content_type is None else _kind_of(self.content_type)
-        if kind is None or not (whole or parts or self.needs_body):
+    def _body(self, given: list[tuple[Any, Any]]) -> bytes | None:
+        parts = {place["name"]: value for place, value in given if place["in"] in ("body", "property")}
+        if not parts and not self.needs_body:
             return None
+        kind = _kind_of(self.content_type)
         if kind == "form":
-            return _as_form([pair for place, value in parts for pair in _form_pairs(place, value)]).encode()
-        value = whole[0] if whole else {place.name: value for place, value in parts}
+            return _form(_form_pairs(given, "property")).encode()
+        value = next((value for place, value in given if place["in"] == "body"), parts)
         return (_write_json(value) if kind == "json" else _as_text(value)).encode()
 
 
@@ -5119,24 +5025,28 @@ def _percent_encoded(text: str) -> str:
     return quote(text, safe="")
 
 
-def _as_form(pairs: list[tuple[str, str]]) -> str:
+def _form(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
 
 
-def _form_pairs(place: _Place, value: Any) -> list[tuple[str, str]]:
-    """Spell a value as (name, encoded text) pairs of a query or a form; null is left out."""
-    if isinstance(value, dict) and place.where == "property":
-        value = _write_json(value)
-    if not place.explode or not isinstance(value, (list, dict)):
-        return [] if value is None else [(place.name, _in_text(place, value, _percent_encoded))]
-    each_pair = value.items() if isinstance(value, dict) else [(place.name, each) for each in value]
-    return [(name, _percent_encoded(_as_text(each))) for name, each in each_pair]
+def _form_pairs(given: list[tuple[Any, Any]], where: str) -> Iterator[tuple[str, str]]:
+    """Spell what goes to the query or the form as (name, encoded text); null is left out."""
+    for place, value in given:
+        if isinstance(value, dict) and where == "property":
+            value = _write_json(value)
+        if place["in"] != where or value is None:
+            continue
+        if isinstance(value, (list, dict)) and place.get("explode", True):
+            pairs = value.items() if isinstance(value, dict) else [(place["name"], each) for each in value]
+            yield from ((name, _percent_encoded(_as_text(each))) for name, each in pairs)
+        else:
+            yield place["name"], _in_text(place, value, _percent_encoded)
 
 
-def _in_text(place: _Place, value: Any, encode: Callable[[str], str]) -> str:
+def _in_text(place: _Object, value: Any, encode: Callable[[str], str]) -> str:
     """Spell a value as one text, several values with commas."""
     if isinstance(value, dict):
-        equals = "=" if place.explode else ","
+        equals = "=" if place.get("explode") else ","
         return ",".join(encode(name) + equals + encode(_as_text(each)) for name, each in value.items())
     return ",".join(encode(_as_text(each)) for each in (value if isinstance(value, list) else [value]))
 
@@ -5154,9 +5064,9 @@ def _answer_in(response: _Response) -> Any:
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
         return _Answer(f"done: the server answered {response.status} without content", None)
-    kind, text = _kind_of(media_type), body.decode("utf-8", "replace")
-    if kind is None:
-        return _Answer(f"{len(body)} bytes of {media_type}", body)
+    text, kind = body.decode("utf-8", "replace"), _kind_of(media_type)
+    if "\ufffd" in text and kind is None:
+        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", body)
     try:
         return _read_json(text) if kind == "json" else text
     except ValueError:                      # JSON only by name
@@ -5312,7 +5222,7 @@ class _Http:
         if box:
             self._follow(stream, deadline, box)
         stream.close()
-        if message.get("method") == "notifications/initialized":        # then hear what belongs to no call, if it may be
+        if message.get("method") == "notifications/initialized":        # from now on hear what belongs to no call
             _on_daemon(lambda: _quietly(lambda: self._follow(self._fetch("GET", math.inf), math.inf)))
 
     def close(self, reason: str = "the client is closed") -> None:
@@ -5341,6 +5251,8 @@ class _Http:
         last_id, pause = "", 1.0
         while True:
             self.streams.add(stream)
+            if self.over.is_set():
+                stream.wire.hang_up()
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 if not is_stream:
@@ -5376,7 +5288,7 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, 
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else transport
     if not isinstance(command, (list, tuple)) or not command:
-        raise McpError(_NO_TRANSPORT % _shown(transport))
+        raise McpError(_NO_TRANSPORT % _shown(list(entry) or transport))       # its values may be secrets
     env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
     return functools.partial(_Pipe, [str(part) for part in command], env, entry.get("cwd"))
 
@@ -5419,14 +5331,12 @@ class McpClient:
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them."""
         deadline = time.monotonic() + self.timeout
-        tools: list[dict[str, Any]] = []
-        params: dict[str, Any] = {}
-        while True:
-            page = self._call("tools/list", params, deadline)
+        page = self._call("tools/list", {}, deadline)
+        tools = _objects(page.get("tools"))
+        while page.get("nextCursor"):
+            page = self._call("tools/list", {"cursor": page["nextCursor"]}, deadline)
             tools += _objects(page.get("tools"))
-            if not page.get("nextCursor"):
-                return tools
-            params = {"cursor": page["nextCursor"]}
+        return tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -5461,8 +5371,8 @@ class McpClient:
 
     def _greet(self, link: Any, deadline: float) -> None:
         """Agree on a revision of the protocol."""
-        us = {"name": "toolreg", "version": __version__}
-        hello = {"protocolVersion": _REVISIONS[0], "capabilities": {}, "clientInfo": us}
+        hello = {"protocolVersion": _REVISIONS[0], "capabilities": {},
+                 "clientInfo": {"name": "toolreg", "version": __version__}}
         self.server = self._ask(link, "initialize", hello, deadline)
         revision = self.server.get("protocolVersion")
         if revision not in _REVISIONS:
@@ -5479,9 +5389,8 @@ class McpClient:
         link.waiting[number] = box
         try:
             link.send({"id": number, "method": method, "params": params}, deadline, box)
-            left = min(max(deadline - time.monotonic(), 0), _LONGEST_WAIT)
-            answer = None if link.fault and box.empty() else box.get(timeout=left)
-        except (queue.Empty, ToolTimeoutError):
+            answer = None if link.fault and box.empty() else box.get(timeout=_seconds_to(deadline))
+        except (queue.Empty, TimeoutError):
             if method != "initialize":
                 cancelled = {"requestId": number, "reason": "timeout"}
                 message = {"method": "notifications/cancelled", "params": cancelled}
@@ -5522,7 +5431,7 @@ def _answer_of(result: _Message) -> _Answer:
 def _rows_of(client: McpClient, prefix: str = "") -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
-            raise McpError("a tool without a name")
+            raise McpError("has no name")
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)

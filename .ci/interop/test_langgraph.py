@@ -1,4 +1,4 @@
-"""A registry in LangChain and LangGraph: schemas into bind_tools, AIMessages into respond, its dicts back as ToolMessages."""
+"""A registry in LangChain and LangGraph: schemas into bind_tools, AIMessages into respond, ToolMessages out of it."""
 import asyncio
 import json
 
@@ -52,7 +52,8 @@ def calls_in(message):
 
 
 def asks_for(*calls, text=""):
-    return AIMessage(text, tool_calls=[{"name": name, "args": args, "id": call_id, "type": "tool_call"} for name, args, call_id in calls])
+    return AIMessage(text, tool_calls=[{"name": name, "args": args, "id": call_id, "type": "tool_call"} for name, args,
+                                       call_id in calls])
 
 
 TWO_TOOLS = [asks_for(("get_weather", {"city": "Oslo", "days": "3"}, "a"), ("add", {"a": 17, "b": 25}, "b")),
@@ -65,7 +66,8 @@ def test_a_graph_runs_two_tools_through_a_node_of_one_line():
     model.bind_tools(registry.get_schemas())
     graph = graph_of(model, lambda state: {"messages": registry.respond(state["messages"][-1])})
     messages = graph.invoke({"messages": [("user", "How is Oslo, and 17 + 25?")]})["messages"]
-    assert [(message.tool_call_id, message.content) for message in messages if isinstance(message, ToolMessage)] == TOOL_MESSAGES
+    assert [(message.tool_call_id, message.content) for message in messages
+            if isinstance(message, ToolMessage)] == TOOL_MESSAGES
     assert messages[-1].content == "Sunny, and 42." and len(model.asked) == 2
     assert [tool["function"]["name"] for tool in model.tools] == ["get_weather", "add"]
 
@@ -110,21 +112,27 @@ def test_merged_chunks_of_a_streaming_model_are_read_like_the_message():
     assert ToolRegistry([get_weather]).respond(message)[0]["content"] == "Oslo: sunny for 1 day(s)"
 
 
-@pytest.mark.parametrize("content", ["", [{"type": "text", "text": "Let me see."}, {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "Oslo"}}]])
+@pytest.mark.parametrize("content", ["", [{"type": "text", "text": "Let me see."},
+                                          {"type": "tool_use", "id": "a", "name": "get_weather",
+                                           "input": {"city": "Oslo"}}]])
 def test_a_message_is_answered_once_also_where_its_content_names_the_call_again(content):
-    message = AIMessage(content, tool_calls=[{"name": "get_weather", "args": {"city": "Oslo"}, "id": "a", "type": "tool_call"}])
+    message = AIMessage(content, tool_calls=[{"name": "get_weather", "args": {"city": "Oslo"}, "id": "a",
+                                              "type": "tool_call"}])
     answers = ToolRegistry([get_weather]).respond(message)
     assert convert_to_messages(answers) == [ToolMessage("Oslo: sunny for 1 day(s)", tool_call_id="a")]
 
 
 def chat_completion(**message):
-    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": None, **message}, "finish_reason": "stop"}]}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "m",
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": None, **message},
+                         "finish_reason": "stop"}]}
 
 
 def test_our_loop_drives_a_langchain_model_through_a_call_that_it_could_not_read():
     calls = [{"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-             for call_id, name, arguments in [("a", "get_weather", '{"city": "Oslo"}'), ("b", "get_weather", '{"city": "Os')]]
+             for call_id, name, arguments in [("a", "get_weather", '{"city": "Oslo"}'),
+                                              ("b", "get_weather", '{"city": "Os')]]
     registry = ToolRegistry([get_weather])
     with serving(chat_completion(tool_calls=calls), chat_completion(content="Sunny.")) as server:
         llm = ChatOpenAI(model="m", base_url=f"{server.url}/v1", api_key="none", max_retries=0)
@@ -135,5 +143,6 @@ def test_our_loop_drives_a_langchain_model_through_a_call_that_it_could_not_read
         asked, answered = server.requests
     assert [message["role"] for message in history] == ["user", "assistant", "tool", "tool", "assistant"]
     assert history[2]["content"] == "Oslo: sunny for 1 day(s)" and "the text ends too early" in history[3]["content"]
-    assert [message.get("tool_call_id") for message in answered["messages"][2:]] == ["a", "b"] and asked["tools"] == registry.get_schemas()
+    assert [message.get("tool_call_id") for message in answered["messages"][2:]] == ["a",
+        "b"] and asked["tools"] == registry.get_schemas()
     assert json.dumps(history)

@@ -15,10 +15,10 @@ import time
 
 import jsonschema
 import pytest
-
-import toolreg
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+import toolreg
 from toolreg import McpClient, McpError, ToolCall, ToolRegistry
 
 MCP1_SERVER = '''
@@ -82,20 +82,32 @@ if sys.argv[1] == "stdio":
 else:
     server.run("http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)
 '''
+REPLAY_SERVER = '''
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    result = {"protocolVersion": "2025-11-25", "tools": json.load(file)}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+'''
 ANY = re.compile("", re.DOTALL)
 NOT_A = '- a: "x" is not an integer'
 # tool, arguments, what the content is (a text, or a pattern in it), is it an error
 TORTURE = [
-    ("add", {"a": 2}, "3", False), ("add", {"a": "2", "b": 5}, "7", False), ("add", {"a": "x"}, re.compile(NOT_A), True),
+    ("add", {"a": 2}, "3", False), ("add", {"a": "2", "b": 5}, "7", False),
+    ("add", {"a": "x"}, re.compile(NOT_A), True),
     ("add", {"a": 1, "b": -1}, re.compile("- b: -1 "), True),
     ("make_point", {"p": {"x": 1}, "kind": "b"}, re.compile(r'"y": 0.5'), False),
     ("make_point", {"p": {"x": 1}, "kind": "c"}, re.compile('- kind: "c" is not one of "a", "b"'), True),
     ("tree_sum", {"root": {"value": 1, "children": [{"value": 2}, {"value": 3, "children": [{"value": 4}]}]}},
      re.compile('"sum": 10'), False),
-    ("tree_sum", {"root": {"value": 1, "children": [{"value": "two"}]}}, re.compile(r"- root.children\[0\].value: "), True),
+    ("tree_sum", {"root": {"value": 1, "children": [{"value": "two"}]}},
+     re.compile(r"- root.children\[0\].value: "), True),
     ("fail", {"msg": "boom"}, "Error executing tool fail", True), ("nothing", {}, '{"result": null}', False),
     ("picture", {}, "[image, image/png, 8 bytes]", False),
-    ("mixed", {}, 'one\n[image, image/png, 4 bytes]\n{\n  "k": "v"\n}', False), ("slow", {"seconds": 0.3}, "done", False),
+    ("mixed", {}, 'one\n[image, image/png, 4 bytes]\n{\n  "k": "v"\n}', False),
+    ("slow", {"seconds": 0.3}, "done", False),
     ("elicits", {"who": "you"}, re.compile("failed: McpError: the server refused tools/call: "), True),
     ("roots", {}, re.compile("failed: McpError: the server refused tools/call: "), True),
     ("unicode_tool", {"text": "añ☃", "ünïcode": 1}, "☃ña☃", False), ("big", {"n": 300_000}, "x" * 300_000, False),
@@ -111,7 +123,8 @@ FASTMCP = [
     ("table", {"rows": 2}, '[{"row":0},{"row":1}]', False), ("fails", {"text": "boom"}, re.compile("boom"), True),
 ]
 EVERYTHING = [
-    ("echo", {"message": "hällo"}, "Echo: hällo", False), ("get-sum", {"a": 1, "b": "2"}, "The sum of 1 and 2 is 3.", False),
+    ("echo", {"message": "hällo"}, "Echo: hällo", False),
+    ("get-sum", {"a": 1, "b": "2"}, "The sum of 1 and 2 is 3.", False),
     ("get-sum", {"a": 1}, re.compile("- b: is missing"), True),
     ("get-tiny-image", {}, re.compile(r"\[image, image/png, \d+ bytes\]"), False),
     ("get-annotated-message", {"messageType": "error", "includeImage": True}, ANY, False),
@@ -136,7 +149,8 @@ def free_port():
 @contextlib.contextmanager
 def serving_http(command, port, **environment):
     """Run a server until the end of the block, and give its URL once it accepts connections."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment})
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={**os.environ, **environment})
     try:
         for _ in range(200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -164,7 +178,8 @@ def start(tmp_path, request):
             return [python, str(path), *arguments]
         if name in ("torture2", "paged"):
             return [sys.executable, str(request.getfixturevalue("shared") / "real" / f"{name}.py"), *arguments]
-        script = request.getfixturevalue("node_modules") / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
+        packages = request.getfixturevalue("node_modules") / "@modelcontextprotocol"
+        script = packages / f"server-{name}" / "dist" / "index.js"
         return [request.getfixturevalue("node"), str(script), *arguments]
 
     with contextlib.ExitStack() as stack:
@@ -194,12 +209,14 @@ def test_all_tools_are_listed_and_called_with_right_and_wrong_arguments(start, s
         tools = registry.register_from_mcp(client)
         assert not tools.refused
         for tool in tools:
-            jsonschema.validators.validator_for(tool.parameters, jsonschema.Draft202012Validator).check_schema(tool.parameters)
+            validator = jsonschema.validators.validator_for(tool.parameters, jsonschema.Draft202012Validator)
+            validator.check_schema(tool.parameters)
         known = shared / "data" / "mcp_tools" / f"{name}.json"
         if known.is_file():
             assert {row["name"] for row in json.loads(known.read_text("utf-8"))} >= set(registry.list_tools())
         assert {row[0] for row in rows} - set(registry.list_tools()) <= {"none such"}
-        calls = [ToolCall(str(index), row[0], {**row[1], "toolcall_reason": "a test"}) for index, row in enumerate(rows)]
+        calls = [ToolCall(str(index), row[0], {**row[1], "toolcall_reason": "a test"})
+                 for index, row in enumerate(rows)]
         results = registry.execute_tool_calls(calls)
         for (tool, _, wanted, is_error), result in zip(rows, results):
             found = wanted.search(result.content) if isinstance(wanted, re.Pattern) else wanted == result.content
@@ -252,8 +269,8 @@ def test_a_list_of_several_pages_and_all_kinds_of_content(start):
         registry.register_from_mcp(client, namespace="p")
         assert registry.list_tools() == [f"p-t{index:02d}" for index in range(25)]
         result = registry.invoke("p-t02", {"a": None})
-        assert result.content == ("t02 {'a': None}\n[resource_link, file:///x.txt, x]\n[resource, mem://1, text/plain]\nemb\n"
-                                  "[audio, audio/wav, 3 bytes]")
+        assert result.content == ("t02 {'a': None}\n[resource_link, file:///x.txt, x]\n"
+                                  "[resource, mem://1, text/plain]\nemb\n[audio, audio/wav, 3 bytes]")
         assert [block["type"] for block in result.value] == ["text", "resource_link", "resource", "audio"]
         assert registry.invoke("p-t03", {"q": ["a", 1]}).is_error and registry.invoke("p-t02", {"b": 1}).is_error
         assert registry.invoke("p-t03", {"q": ["a"]}).content.startswith("t03 {'q': ['a']}")
@@ -321,10 +338,7 @@ def test_no_process_is_left_even_of_a_server_that_ignores_a_closed_input(start):
 
 def test_every_tool_of_the_corpus_is_usable(shared, tmp_path):
     replay = tmp_path / "replay.py"
-    replay.write_text("import json, sys\nfor line in sys.stdin:\n    message = json.loads(line)\n"
-                      "    result = {'protocolVersion': '2025-11-25', 'tools': json.load(open(sys.argv[1], encoding='utf-8'))}\n"
-                      "    if 'id' in message:\n"
-                      "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)\n")
+    replay.write_text(REPLAY_SERVER, "utf-8")
     count = 0
     for path in sorted((shared / "data" / "mcp_tools").glob("*.json")):
         with McpClient([sys.executable, str(replay), str(path)]) as client:
@@ -353,7 +367,8 @@ def test_the_official_conformance_scenarios_pass(node, node_modules, tmp_path, s
     driver.write_text(DRIVER, "utf-8")
     runner = node_modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     folder = str(pathlib.Path(toolreg.__file__).parent)
-    done = subprocess.run([node, str(runner), "client", "--command", f"{sys.executable} {driver}", "--scenario", scenario],
-                          cwd=tmp_path, env={**os.environ, "PYTHONPATH": folder}, capture_output=True, text=True, timeout=60)
+    command = [node, str(runner), "client", "--command", f"{sys.executable} {driver}", "--scenario", scenario]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": folder}, capture_output=True,
+                          text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"Passed: ([1-9]\d*)/\1, 0 failed, 0 warnings", done.stdout + done.stderr)
