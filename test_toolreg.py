@@ -104,6 +104,7 @@ TREE = ast.parse(SOURCE)
 FUNCTIONS = [node for node in ast.walk(TREE) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
+@functools.cache
 def scopes_of(text):
     """Give the symbol tables of a text, the module's first, with annotations taken out: they do not run."""
     tree = ast.parse(text)
@@ -497,13 +498,13 @@ def test_a_readme_block_of_python_is_run_here_or_beside_its_counterpart():
 # ---------------------------------------------------------------------------
 # 1. Words: which errors are there, and how is JSON text read and written?
 # ---------------------------------------------------------------------------
-json_values = st.recursive(
+any_json = st.recursive(
     st.none() | st.booleans() | st.integers(-10**18, 10**18) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8)
 
 
-@given(json_values)
+@given(any_json)
 def test_json_text_comes_back_as_it_was(value):
     assert toolreg._read_json(toolreg._write_json(value)) == value
 
@@ -596,7 +597,389 @@ def test_a_copy_shares_nothing_and_a_loop_is_refused():
 
 
 # ---------------------------------------------------------------------------
-# 3. JSON out
+# 2. JSON Schema: does this value fit?
+# ---------------------------------------------------------------------------
+KEYWORDS = {        # keyword: rows of (schema, values that fit, values that do not)
+    "type": [({"type": "integer"}, [1, 1.0, -5, 10**30], [1.5, True, "1", None, [], {}, float("nan")]),
+             ({"type": "number"}, [1, 1.5, 1e300], [True, "1", float("inf"), float("nan")]),
+             ({"type": "boolean"}, [True, False], [0, 1, "true", None]), ({"type": "null"}, [None], [0, "", False]),
+             ({"type": ["string", "null"]}, ["", None], [0, False, []]), ({"type": "object"}, [{}, {"a": 1}], [[], "{}"]),
+             ({"type": "array"}, [[], [1]], [{}, (), "[]"]), ({"type": "string"}, ["", "x"], [1, None])],
+    "enum": [({"enum": [1, "a", None, [1, {"b": 2}]]}, [1, 1.0, "a", None, [1.0, {"b": 2}]], [True, "b", 0, [1], [True, {"b": 2}]]),
+             ({"enum": [True]}, [True], [1, 1.0, "true"]), ({"enum": []}, [], [1, None]),
+             ({"enum": [["boolean", 1]]}, [["boolean", 1]], [["boolean", True], [True]])],
+    "const": [({"const": {"a": [False]}}, [{"a": [False]}], [{"a": [0]}, {"a": []}, {}]), ({"const": 0}, [0, 0.0, -0.0], [False, None])],
+    "minimum": [({"minimum": 2}, [2, 2.5, "1", None], [1, 1.99, -3])], "maximum": [({"maximum": 2.5}, [2, 2.5, True], [3, 10**400])],
+    "exclusiveMinimum": [({"exclusiveMinimum": 0}, [0.1, 1, []], [0, -1])],
+    "exclusiveMaximum": [({"exclusiveMaximum": 0}, [-0.1], [0, 0.0, 1])],
+    "multipleOf": [({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x"], [0.35, 0.01]), ({"multipleOf": 0.0001}, [0.0075], [0.00751]),
+                   ({"multipleOf": 3}, [9, 9.0, -3, 3 * 10**5000], [1, 1e308, 10, 0.5]), ({"multipleOf": 1e-8}, [12391239123], []),
+                   ({"multipleOf": 0.5}, [1e308, 10**5000], [0.25])],
+    "minLength": [({"minLength": 2}, ["ab", "\U0001f600x", 1], ["a", "\U0001f600", ""])], "maxLength": [({"maxLength": 1.0}, ["", "a"], ["ab"])],
+    "pattern": [({"pattern": "^a.c$"}, ["abc", 5], ["abc\n", "a\nc", "xabc", "a\u2028c"]), ({"pattern": "b"}, ["abc"], ["ac"]),
+                ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
+                ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]), ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
+                ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
+                ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]), ({"pattern": "[]"}, [], ["", "a"]),
+                ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]), ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"])],
+    "minItems": [({"minItems": 1}, [[0], {}], [[]])], "maxItems": [({"maxItems": 1}, [[], [1]], [[1, 2]])],
+    "uniqueItems": [({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]], [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
+                    ({"uniqueItems": False}, [[1, 1]], [])],
+    "contains": [({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
+                 ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
+                 ({"contains": False, "minContains": 0}, [[], [1]], [])],
+    "minProperties": [({"minProperties": 1}, [{"a": 1}, []], [{}])], "maxProperties": [({"maxProperties": 0}, [{}], [{"a": 1}])],
+    "required": [({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}])],
+    "dependentRequired": [({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}])],
+    "properties": [({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}], [{"a": "1"}, {"$ref": 1}]),
+                   ({"properties": {"a": False}}, [{}], [{"a": 1}]),
+                   ({"properties": {"a": {"minimum": 1, "maximum": 2}}, "required": ["a", "b"]}, [{"a": 1, "b": 0}], [{"a": 1}, {"b": 0}, {"a": 3, "b": 0}])],
+    "patternProperties": [({"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}, [{"a": 1, "ab": 3}], [{"ab": 1}, {"b": 2}])],
+    "additionalProperties": [({"properties": {"a": True}, "additionalProperties": False}, [{}, {"a": 1}], [{"b": 1}, {1: 1}]),
+                             ({"patternProperties": {"^a": True}, "additionalProperties": {"type": "null"}}, [{"ab": 1, "c": None}], [{"c": 1}]),
+                             ({"additionalProperties": {"type": "integer"}}, [{"x": 1}, {}], [{"x": "1"}])],
+    "propertyNames": [({"propertyNames": {"maxLength": 1}}, [{"a": 1}, []], [{"ab": 1}])],
+    "prefixItems": [({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, [[], ["a"], ["a", 1, None]], [[1], ["a", "b"]])],
+    "items": [({"items": {"type": "integer"}}, [[], [1, 2.0], "x"], [[1, "2"], [None]]), ({"prefixItems": [True], "items": False}, [[], [1]], [[1, 2]])],
+    "allOf": [({"allOf": [{"minimum": 1}, {"maximum": 2}, {"type": "integer"}]}, [1, 2], [0, 3, 1.5, "a"])],
+    "anyOf": [({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "x"}, {"type": "null"}]}, ["ab", "x", None], ["a", 1])],
+    "oneOf": [({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5])],
+    "not": [({"not": {"type": "string"}}, [1, None], ["a"])],
+    "if": [({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
+           ({"if": {"const": 1}, "else": False}, [1], [2]), ({"then": False, "else": False}, [1], [])],
+    "dependentSchemas": [({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}])],
+    "$ref": [({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
+             ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False}, [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
+             ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"}, "not": {"$ref": "y#/$defs/a"}}, [[None]], [[1], None])],
+    "$dynamicRef": [({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False, "$defs": {"t": {
+        "$id": "tree", "$dynamicAnchor": "node", "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
+        [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}])],
+    "unevaluatedProperties": [
+        ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True], "unevaluatedProperties": False},
+         [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
+        ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}}, [{"a": 1, "b": None}], [{"b": 1}])],
+    "unevaluatedItems": [({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]], [[1, 2, "a"]])],
+    "unknown": [({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []), (True, [1, None, object()], []), (False, [], [1, None]), ({}, [(), {1}], [])],
+}
+
+
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), [row for rows in KEYWORDS.values() for row in rows], ids=lambda value: type(value).__name__)
+def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    validator = Validator(schema)
+    for value in fitting:
+        assert validator.is_valid(value) and not list(validator.iter_errors(value)), value
+        assert validator.coerce(value) is value and validator.validate(value) is None
+    for value in wrong:
+        assert not validator.is_valid(value) and list(validator.iter_errors(value)), value
+        with pytest.raises(ValidationError):
+            validator.validate(value)
+
+
+def test_every_keyword_of_the_table_has_a_row_here():
+    without_a_value = {"$schema", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions", "minContains", "maxContains", "then", "else", "format"}
+    assert toolreg._DIALECTS[DRAFT_2020_12].rows.keys() - without_a_value == KEYWORDS.keys() - {"unknown"}
+
+
+WEATHER = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {
+    "city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["c", "f"]}}}
+TAGGED = {"oneOf": [{"properties": {"kind": {"const": kind}, "size": {"type": "integer"}}, "required": ["kind", "size"]} for kind in ("a", "b")]}
+ERROR_LINES = [
+    (WEATHER, {"days": "three", "unit": "k", "town": 1}, [
+        'city: is missing', 'days: "three" is not an integer', 'unit: "k" is not one of "c", "f"',
+        'town: is not allowed here (there are: city, days, unit)']),
+    ({"additionalProperties": False}, {"a": 1}, ["a: is not allowed here"]), ({"properties": {"a": False}}, {"a": 1}, ["a: is not allowed here"]),
+    (False, 1, ["(root): is not allowed here"]), ({"const": {"a": 1}}, 2, ['(root): 2 is not {"a": 1}']),
+    ({"type": ["string", "null"]}, 1, ["(root): 1 is not a string or null"]),
+    ({"minimum": 1, "multipleOf": 2}, -1, ["(root): -1 is less than 1", "(root): -1 is not a multiple of 2"]),
+    ({"exclusiveMaximum": 1}, 1, ["(root): 1 is not less than 1"]), ({"maxLength": 1}, "ab", ['(root): "ab" has more characters than 1']),
+    ({"pattern": "^a"}, "b", ['(root): "b" does not match the pattern "^a"']), ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
+    ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}], ['[1]["p q"]: [1] has fewer items than 2']),
+    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
+    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
+    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
+    ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, ['ab: "ab" has more characters than 1']),
+    ({"not": {"type": "null"}}, None, ['(root): null must not fit {"type": "null"}']),
+    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
+    ({"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}]}, {"a": 1, "b": 2},
+     ["a: 1 is not null", "b: 2 is not null"]),
+    (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']), ({"oneOf": [True, {"minimum": 1}, False]}, 1, [
+        "(root): 1 fits 2 alternatives, not exactly one"]),
+    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
+    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]), ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
+    ({"items": {"type": "string"}}, [()], ["[0]: a value of the type tuple is not a JSON value"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "lines"), ERROR_LINES, ids=lambda value: type(value).__name__)
+def test_errors_read_like_this(schema, value, lines):
+    assert [str(error) for error in iter_errors(value, schema)] == lines
+
+
+def test_an_error_says_the_place_in_the_value_and_in_the_schema():
+    schema = {"$defs": {"row": {"anyOf": [{"type": "null"}, {"properties": {"a": {"items": {"minimum": 1}}}}]}}, "items": {"$ref": "#/$defs/row"}}
+    (error,) = iter_errors([{"a": [1, 0]}], schema)
+    assert error.path == (0, "a", 1) and error.keyword == "minimum" and error.message == "0 is less than 1"
+    assert error.schema_path == ("items", "$ref", "anyOf", 1, "properties", "a", "items", "minimum")
+    with pytest.raises(ValidationError, match="city: is missing"):
+        validate({}, WEATHER)
+    assert is_valid({"city": "Oslo"}, WEATHER) and not is_valid({}, WEATHER)
+
+
+REFUSED = [
+    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}}, 'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
+    ({"required": True}, "required: is not an array of different strings (was true)"), ({"properties": []}, "properties: is not an object of schemas (was [])"),
+    ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'), ("x", '(root): is not a schema (was "x")'),
+    ({"properties": {"a": {"minLength": -1}, "b": {"items": 5}}},
+     "properties.a.minLength: is not a non-negative integer (was -1); properties.b.items: is not a schema (was 5)"),
+    ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'), ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
+    ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'), ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
+    ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
+    ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
+    ({"pattern": r"\p{Greek}"}, r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
+    ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'), ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
+    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'), ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'), ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
+    ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"), ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+    ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"), ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
+]
+
+
+@pytest.mark.parametrize(("schema", "text"), REFUSED, ids=lambda value: type(value).__name__)
+def test_what_is_no_schema_is_refused_with_all_that_is_wrong(schema, text):
+    with pytest.raises(SchemaError) as caught:
+        check_schema(schema)
+    assert text in str(caught.value)
+
+
+def wrapped(levels, value=1):
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+SELF_NESTING = {"type": "array", "items": {"$ref": "#"}}
+
+
+@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}, {"unevaluatedItems": False}])
+def test_a_value_that_is_nested_too_deeply_does_not_fit(schema):
+    itself = []
+    itself.append(itself)
+    for value in (wrapped(100_000, []), wrapped(129, []), itself):
+        validator = Validator(schema)
+        assert not validator.is_valid(value) and validator.coerce(value) is value
+        with pytest.raises(ValidationError, match="is nested too deeply"):
+            validator.validate(value)
+    assert Validator(SELF_NESTING).is_valid(wrapped(127, []))
+
+
+def test_hostile_schemas_end_soon():
+    chain = {f"a{number}": {"$ref": f"#/$defs/a{number + 1}"} for number in range(10_000)}
+    long = {name: {"items": schema} for name, schema in chain.items()}
+    around = {}
+    around["items"] = around
+    for schema in ({"$defs": {**chain, "a10000": True}, "$ref": "#/$defs/a0"}, {"default": wrapped(1000)}, around,
+                   {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}},
+                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600}, {"pattern": "a{9999999999}"}):
+        with pytest.raises(SchemaError):
+            check_schema(schema)
+    assert Validator({"$defs": {**long, "a10000": {"type": "string"}}, "$ref": "#/$defs/a0"}).is_valid([[[]]])
+    for word in ("allOf", "anyOf", "oneOf"):        # each level asks the next one twice
+        doubling = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}, {"minLength": 3, "$ref": f"#/$defs/a{n + 1}"}]} for n in range(50)}
+        validator = Validator({"$defs": {**doubling, "a50": {"type": "string"}}, "$ref": "#/$defs/a0"})
+        assert [validator.is_valid("x"), list(validator.iter_errors("x")) == []] == [word != "allOf"] * 2
+    twin = {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}, "required": ["next"]}
+    value = {"next": {"n": "x"}}
+    for _ in range(25):
+        value = {"next": value}
+    validator = Validator({"anyOf": [twin, {**twin, "title": "the same"}, {"type": "null"}]})
+    assert not validator.is_valid(value) and list(validator.iter_errors(value)) and validator.coerce(value) is value
+
+
+def test_numbers_are_exact_and_never_too_large():
+    huge = 10**10_000
+    for schema, fits in (({"maximum": 5}, False), ({"minimum": huge}, True), ({"multipleOf": 0.1}, True), ({"type": "integer"}, True), ({"enum": [huge]}, True)):
+        assert is_valid(huge, schema) is fits
+        assert bool([*iter_errors(huge, schema)]) is not fits
+    assert not is_valid(1.5, {"minimum": huge}) and not is_valid(float("nan"), {"multipleOf": 2})
+
+
+class TextInName(str):
+    pass
+
+
+class ShadeInName(str, enum.Enum):
+    RED = "red"
+
+
+def test_subclasses_count_as_their_json_type_and_anything_else_fits_no_type():
+    import collections
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+    validator = Validator(schema)
+    assert validator.is_valid(collections.OrderedDict(a=TextInName("x"), b=enum.IntEnum("N", "A B").A)) and validator.is_valid({"a": ShadeInName.RED})
+    missing = collections.defaultdict(str)
+    assert not validator.is_valid(missing) and not missing and not validator.is_valid({"a": TextInName("long one")})
+    assert is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}}) and not is_valid([ShadeInName.RED], {"items": {"enum": ["blue"]}})
+    for value in ((), {1}, b"x", object(), decimal.Decimal(1)):
+        assert is_valid(value, True) and not any(is_valid(value, {"type": kind}) for kind in ("array", "string", "number", "object"))
+    odd = {1: 1, None: "x", 2.5: [], ("a",): {}}
+    for schema in ({"patternProperties": {"": False}}, {"propertyNames": {"type": "string"}}, {"additionalProperties": {"type": "null"}}):
+        assert [str(error) for error in iter_errors(odd, schema)] == [] or not is_valid(odd, schema)
+
+
+COERCED = [
+    ({"properties": {"a": {"type": "null"}, "b": {"type": ["integer", "null"]}}}, {"a": "null", "b": "null"}, {"a": None, "b": None}),
+    ({"type": "integer"}, "5", 5), ({"type": "integer"}, "5.0", 5.0), ({"type": "number"}, " -1.5e3 ", -1500.0), ({"type": "boolean"}, "True", True),
+    ({"type": "boolean"}, "FALSE", False), ({"type": "null"}, "null", None), ({"type": "array"}, "[1]", [1]), ({"type": "object"}, '{"a": 1}', {"a": 1}),
+    ({"type": ["integer", "null"]}, "7", 7), ({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer"}}]}, '["1", 2]', [1, 2]),
+    ({"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"items": {"type": "boolean"}, "type": "array"}]}, ["true"], [True]),
+    ({"enum": [1, 2]}, "2", 2), ({"const": None}, "null", None), ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, ["1", 2], [1, 2]),
+    ({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]}, {"a": "1", "b": "true"}, {"a": 1, "b": True}),
+    (WEATHER, {"city": "Oslo", "days": "3", "unit": None}, {"city": "Oslo", "days": 3}),
+    ({"properties": {"a": {"properties": {"b": {"type": "string"}}}}}, {"a": {"b": None, "c": None}}, {"a": {"c": None}}),
+    ({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}, {"a": None, "b": None}, {"a": None}),
+    ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}), ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
+    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}), (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
+    ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}}, {"n": {"n": {"v": "1"}}}, {"n": {"n": {"v": 1}}}),
+]
+LEFT_ALONE = [
+    ({"type": "boolean"}, ["maybe", "1", "yes", 1, 0, None]), ({"type": "integer"}, ["5.5", "5 5", "0x5", "", "five", "1e999", "1" * 5000, "NaN", True, None, "true"]),
+    ({"type": "string"}, [5, True, None]), ({"type": "array"}, ["[1, 2", "1", {"a": 1}, "a,b"]), ({"type": "object"}, ['{"a": 1', "[]"]), ({"type": "null"}, ["None", "", "NULL"]),
+    ({"type": ["string", "integer"]}, ["5", "[1]"]), ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, ["5"]), ({}, ["5", '{"a": 1}']),
+    (WEATHER, [{"city": None}, {"city": "x", "nope": None}, {"city": "x", "days": "many"}]), ({"additionalProperties": {"type": "string"}}, [{"a": None}]),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "expected"), COERCED, ids=lambda value: type(value).__name__)
+def test_coercion_finds_the_value_that_was_meant(schema, value, expected):
+    before = json.dumps(value)
+    result = coerce(value, schema)
+    assert result == expected and json.dumps(result) == json.dumps(expected) and is_valid(result, schema)
+    assert json.dumps(value) == before and coerce(result, schema) is result
+
+
+@pytest.mark.parametrize(("schema", "values"), LEFT_ALONE, ids=lambda value: type(value).__name__)
+def test_coercion_guesses_nothing(schema, values):
+    for value in values:
+        assert coerce(value, schema) is value
+
+
+def test_nearest_goes_as_far_as_it_can():
+    assert Validator(WEATHER).nearest({"days": "3", "unit": "k"}) == {"days": 3, "unit": "k"}
+    assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}
+    assert Validator(TAGGED).nearest({"kind": "b", "size": "x"}) == {"kind": "b", "size": "x"}
+
+
+def test_references_lead_to_resources_and_nothing_is_fetched():
+    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"}, "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
+    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
+    validator = Validator(schema, resources=resources)
+    assert validator.is_valid({"a": {}, "n": 1}) and not validator.is_valid({"a": 1}) and not validator.is_valid({"n": {}})
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
+
+
+def test_a_metaschema_that_is_given_chooses_the_vocabularies():
+    base = "https://json-schema.org/draft/2020-12/vocab/"
+    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True, "http://x/other": False}}
+    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
+    validator = Validator(schema, resources={"http://x/meta": meta})
+    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
+    meta["$vocabulary"]["http://x/other"] = True
+    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
+        Validator(schema, resources={"http://x/meta": meta})
+
+
+def test_walkers_know_a_schema_from_a_property_of_that_name():
+    schema = {"properties": {"properties": {"type": "string"}, "$ref": {"items": [{"enum": [{"type": "x"}]}]}}, "default": {"not": {}},
+              "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False, "$defs": {"d": {}}}
+    assert list(toolreg._subschemas(schema)) == [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False, {}]
+    seen = []
+    fresh = toolreg._map_schema(schema, lambda sub: seen.append(sub) or sub)
+    assert fresh == schema and fresh is not schema and fresh["default"]["not"] is not schema["default"]["not"]
+    assert seen == [{"type": "string"}, {"enum": [{"type": "x"}]}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False, {}, fresh]
+    marked = toolreg._map_schema(schema, lambda sub: {**sub, "x": 1} if isinstance(sub, dict) else sub)
+    assert marked["properties"]["properties"] == {"type": "string", "x": 1} and "x" not in marked["default"]["not"] and "x" not in marked["properties"]
+    assert toolreg._pointer({"a/b": [{"~": 1}]}, "#/a~1b/0/~0") == 1 and toolreg._pointer({"a b": 2}, "#/a%20b") == 2 and toolreg._pointer([1], "#") == [1]
+    for reference in ("#/x", "#/a~1b/01", "#/a~1b/-1", "#/a~1b/0/~0/1"):
+        with pytest.raises(LookupError):
+            toolreg._pointer({"a/b": [{"~": 1}]}, reference)
+
+
+def fitting_values(leaves=st.none() | st.booleans() | st.integers(-3, 6) | st.sampled_from([0.5, 1.0, 1e300]) | st.sampled_from(["", "a", "ab", "5", "true", "null", '["1"]'])):
+    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3), max_leaves=8)
+
+
+def fitting_schemas():
+    """Make schemas of all keywords, mostly right, sometimes with arguments of any kind."""
+    count, names = st.integers(0, 2), st.lists(st.sampled_from(["a", "b"]), unique=True, max_size=2)
+    kinds = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null"])
+    simple = {"type": kinds | st.lists(kinds, min_size=1, max_size=2, unique=True), "enum": st.lists(fitting_values(), max_size=3), "const": fitting_values(),
+              "minimum": st.integers(-2, 4), "maximum": st.integers(-2, 4), "exclusiveMinimum": st.integers(-2, 4), "multipleOf": st.sampled_from([1, 2, 0.5]),
+              "minLength": count, "maxLength": count, "pattern": st.sampled_from(["^a", "b$", "5"]), "minItems": count, "maxItems": count, "uniqueItems": st.booleans(),
+              "minContains": count, "maxContains": count, "minProperties": count, "maxProperties": count, "required": names,
+              "dependentRequired": st.dictionaries(st.sampled_from(["a", "b"]), names, max_size=1), "$ref": st.sampled_from(["#", "#/$defs/d", "#/$defs/e"])}
+
+    def larger(sub):
+        named, several = st.dictionaries(st.sampled_from(["a", "b"]), sub, max_size=2), st.lists(sub, min_size=1, max_size=2)
+        holding = {"properties": named, "patternProperties": named, "dependentSchemas": named, "prefixItems": several, "allOf": several, "anyOf": several, "oneOf": several,
+                   **{word: sub for word in ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems")}}
+        return st.fixed_dictionaries({}, optional={**simple, **holding}).map(lambda schema: dict(list(schema.items())[:4]))
+    subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}) | st.sampled_from([{}]), larger, max_leaves=6)
+    return st.tuples(larger(subs), subs, subs).map(lambda three: {**three[0], "$defs": {"d": three[1], "e": three[2]}})
+
+
+@settings(max_examples=60)
+@given(fitting_schemas(), st.lists(fitting_values(), min_size=1, max_size=5))
+def test_any_value_against_any_schema_is_answered_the_same_by_all_methods(schema, values):
+    try:
+        validator = Validator(schema)
+    except SchemaError:
+        return
+    for value in values:
+        before = json.dumps(value)
+        errors, result = list(validator.iter_errors(value)), validator.coerce(value)
+        assert validator.is_valid(value) is (not errors) and all(error.message and error.keyword or "allowed" in error.message for error in errors)
+        assert result is value if not errors else validator.is_valid(result) or result is value
+        assert json.dumps(value) == before
+
+
+@settings(max_examples=80)
+@given(fitting_values(st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["object", "#", "^(", "a"])), st.sampled_from(sorted(KEYWORDS)))
+def test_no_argument_of_a_keyword_leads_to_any_other_error(argument, keyword):
+    for schema in (argument, {keyword: argument}, {"items": {keyword: argument}}):
+        try:
+            Validator(schema).is_valid([argument])
+        except SchemaError as error:
+            assert str(error)
+
+
+SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
+
+
+def suite_resources(folder):
+    documents = {f"http://localhost:1234/{path.relative_to(folder / 'remotes').as_posix()}": path for path in (folder / "remotes").rglob("*.json")}
+    documents.update({json.loads(path.read_text("utf-8"))["$id"]: path for path in (folder / "metaschemas").rglob("*.json")})
+    return {uri: json.loads(path.read_text("utf-8")) for uri, path in documents.items()}
+
+
+def suite_outcomes(draft, dialect):
+    """Yield None for each required test of a draft that passes, and the name of each that does not."""
+    folder = pathlib.Path(SUITE)
+    resources = suite_resources(folder)
+    for path in sorted((folder / "tests" / draft).glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], dialect=dialect, resources=resources)
+            for test in case["tests"]:
+                yield None if validator.is_valid(test["data"]) == test["valid"] else f"{path.stem}: {case['description']}: {test['description']}"
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+def test_the_official_suite_for_2020_12_passes():
+    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
+    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
+
+
+# ---------------------------------------------------------------------------
+# 3. JSON out: what does a Python value look like as JSON?
 # ---------------------------------------------------------------------------
 class Shade(enum.Enum):
     LIGHT = "light"
@@ -656,7 +1039,7 @@ class Attrs:
     _size, shape = 3, Spot(1)
 
 
-class Text(str):
+class SubText(str):
     pass
 
 
@@ -667,23 +1050,59 @@ class Unspeakable:
     __repr__ = __str__
 
 
-@pytest.mark.parametrize("value, form", [
-    ("say \"hi\"", "say \"hi\""), (Text("a"), "a"), (True, True), (None, None), (3, 3), (2.5, 2.5),
-    (math.inf, "Infinity"), (-math.inf, "-Infinity"), (math.nan, "NaN"), ([math.nan], ["NaN"]),
-    ((1, (2,)), [1, [2]]), ({"a": {1}}, {"a": [1]}), ({10, 9, 1}, [1, 9, 10]), (frozenset("ba"), ["a", "b"]),
-    ({1: 1, None: 2, True: 3, (1, 2): 4}, {"1": 3, "null": 2, "[1, 2]": 4}), ({Shade.DARK: 1, Rank.LOW: 2}, {"dark": 1, "1": 2}),
-    ({datetime.date(2024, 1, 2): 1, uuid.UUID(int=1): 2}, {"2024-01-02": 1, "00000000-0000-0000-0000-000000000001": 2}),
-    (Shade.LIGHT, "light"), (Rank.HIGH, 2), (Corner.TOP_LEFT, "TOP_LEFT"), (Spot(1), {"x": 1, "y": 0.5}),
-    (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
-    (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}), (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
-    (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
-    (datetime.time(3, 4), "03:04:00"), (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
-    (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"), (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a/b"), "/a/b"),
-    (b"abc", "YWJj"), (bytearray(b"abc"), "YWJj"), (memoryview(b"abc"), "YWJj"), (Array(1, Array(2.5)), [1, [2.5]]),
-    (range(3), [0, 1, 2]), (collections.deque([1]), [1]), ({"a": 1}.keys(), ["a"]), ({"a": 1}.values(), [1]),
-    (collections.OrderedDict(a=1), {"a": 1}), (collections.UserString("a"), "a"), (ValueError("no"), "no"),
-    (Unspeakable(), "<Unspeakable>"), ([Unspeakable()], ["<Unspeakable>"]), (10 ** 5000, "<int too large or within itself>"),
-], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value, form",
+    [
+        ('say "hi"', 'say "hi"'),
+        (SubText("a"), "a"),
+        (True, True),
+        (None, None),
+        (3, 3),
+        (2.5, 2.5),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+        (math.nan, "NaN"),
+        ([math.nan], ["NaN"]),
+        ((1, (2,)), [1, [2]]),
+        ({"a": {1}}, {"a": [1]}),
+        ({10, 9, 1}, [1, 9, 10]),
+        (frozenset("ba"), ["a", "b"]),
+        ({1: 1, None: 2, True: 3, (1, 2): 4}, {"1": 3, "null": 2, "[1, 2]": 4}),
+        ({Shade.DARK: 1, Rank.LOW: 2}, {"dark": 1, "1": 2}),
+        (
+            {datetime.date(2024, 1, 2): 1, uuid.UUID(int=1): 2},
+            {"2024-01-02": 1, "00000000-0000-0000-0000-000000000001": 2},
+        ),
+        (Shade.LIGHT, "light"),
+        (Rank.HIGH, 2),
+        (Corner.TOP_LEFT, "TOP_LEFT"),
+        (Spot(1), {"x": 1, "y": 0.5}),
+        (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
+        (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
+        (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
+        (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
+        (datetime.time(3, 4), "03:04:00"),
+        (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
+        (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (pathlib.PurePosixPath("/a/b"), "/a/b"),
+        (b"abc", "YWJj"),
+        (bytearray(b"abc"), "YWJj"),
+        (memoryview(b"abc"), "YWJj"),
+        (Array(1, Array(2.5)), [1, [2.5]]),
+        (range(3), [0, 1, 2]),
+        (collections.deque([1]), [1]),
+        ({"a": 1}.keys(), ["a"]),
+        ({"a": 1}.values(), [1]),
+        (collections.OrderedDict(a=1), {"a": 1}),
+        (collections.UserString("a"), "a"),
+        (ValueError("no"), "no"),
+        (Unspeakable(), "<Unspeakable>"),
+        ([Unspeakable()], ["<Unspeakable>"]),
+        (10**5000, "<int too large or within itself>"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
 def test_a_value_has_this_json_form(value, form):
     assert json.dumps(to_json(value)) == json.dumps(form)
 
@@ -703,16 +1122,33 @@ def test_the_same_object_twice_is_no_ring():
 
 
 def test_what_is_nested_too_deep_is_cut_there():
-    deep = functools.reduce(lambda inner, _: [inner], range(10_000), 1)
+    deep = functools.reduce(lambda inner, _: [inner], range(500), 1)
     text = json.dumps(to_json(deep))
     assert text.count("[") == toolreg.MAX_DEPTH and toolreg._read_json(text)
 
 
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates() | st.decimals() | st.uuids()
-    | st.timedeltas() | st.builds(Unspeakable) | st.sampled_from([*Shade, *Corner, object, len, sys]),
-    lambda inner: st.lists(inner) | st.dictionaries(st.integers() | st.text() | st.none(), inner) | st.tuples(inner)
-    | st.builds(Parcel, st.text(), st.lists(inner))))
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text()
+        | st.binary()
+        | st.dates()
+        | st.decimals()
+        | st.uuids()
+        | st.timedeltas()
+        | st.builds(Unspeakable)
+        | st.sampled_from([*Shade, *Corner, object, len, sys]),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.integers() | st.text() | st.none(), inner)
+            | st.tuples(inner)
+            | st.builds(Parcel, st.text(), st.lists(inner))
+        ),
+    )
+)
 @settings(max_examples=100, deadline=None)
 def test_any_value_has_a_json_form_that_stays_as_it_is(value):
     form = to_json(value)
@@ -721,7 +1157,7 @@ def test_any_value_has_a_json_form_that_stays_as_it_is(value):
 
 
 # ---------------------------------------------------------------------------
-# 4. Types
+# 4. Types: which schema has a type, and how does its JSON become a value?
 # ---------------------------------------------------------------------------
 T = typing.TypeVar("T")
 Number = typing.TypeVar("Number", int, float)
@@ -806,8 +1242,12 @@ class PydanticLike:
 
     @classmethod
     def model_json_schema(cls):
-        person = {"type": "object", "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
-                  "required": ["name", "home"], "discriminator": {"mapping": {"h": "#/$defs/Home"}}}
+        person = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
+            "required": ["name", "home"],
+            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
+        }
         return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
 
     @classmethod
@@ -838,76 +1278,124 @@ SCALARS = {"anyOf": [STRING, {"type": "boolean"}, INTEGER, NUMBER, NULL]}
 NO_TEXT_KEY = {"pattern": "^-?(0|[1-9][0-9]*)$"}
 
 
-def array(items, **more):
+def array_of(items, **more):
     return {"type": "array", "items": items, **more}
 
 
-def mapping(values, **more):
+def mapping_to(values, **more):
     return {"type": "object", "additionalProperties": values, **more}
 
 
-def record(required, **properties):
+def object_with(required, **properties):
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def text(**says):
+def text_with(**says):
     return {"type": "string", **says}
 
 
-BYTES = text(contentEncoding="base64")
-DAY = text(format="date", default="2024-05-01")
-TYPES = [       # annotation, its schema (None: not looked at), JSON that fits, the value it is read as
-    (str, STRING, "5", "5"), (int, INTEGER, 5.0, 5), (float, NUMBER, 5, 5.0), (bool, {"type": "boolean"}, True, True),
-    (None, NULL, None, None), (type(None), NULL, None, None), (Any, {}, {"a": [5.0]}, {"a": [5.0]}), (object, {}, 5.0, 5.0),
-    (list, array({}), [5.0], [5.0]), (typing.List, array({}), [1], [1]), (list[int], array(INTEGER), [5.0], [5]),
-    (typing.Sequence[int], array(INTEGER), [1.0], [1]), (typing.Iterable[str], array(STRING), ["a"], ["a"]),
-    (collections.deque, array({}), [1], collections.deque([1])), (set, array(SCALARS), [1, 1], {1}),
-    (typing.AbstractSet[str], array(STRING), ["a", "a"], {"a"}), (frozenset[Rank], None, [1.0], frozenset({Rank.LOW})),
-    (tuple, array({}), [1], (1,)), (tuple[int, ...], array(INTEGER), [1.0, 2], (1, 2)),
-    (tuple[int, int], array(INTEGER, minItems=2, maxItems=2), [1.0, 2], (1, 2)),
-    (tuple[int, str], {"type": "array", "prefixItems": [INTEGER, STRING], "items": False, "minItems": 2, "maxItems": 2},
-     [1.0, "a"], (1, "a")),
-    (tuple[()], array({}, minItems=0, maxItems=0), [], ()),
-    (dict, mapping(True), {"a": 1.0}, {"a": 1.0}), (dict[str, int], mapping(INTEGER), {"a": 1.0}, {"a": 1}),
-    (typing.Mapping[int, str], mapping(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
-    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}), (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
-    (dict[bool, None], None, {"true": None}, {True: None}), (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
+BYTES = text_with(contentEncoding="base64")
+DAY = text_with(format="date", default="2024-05-01")
+TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the value it is read as
+    (str, STRING, "5", "5"),
+    (int, INTEGER, 5.0, 5),
+    (float, NUMBER, 5, 5.0),
+    (bool, {"type": "boolean"}, True, True),
+    (None, NULL, None, None),
+    (type(None), NULL, None, None),
+    (Any, {}, {"a": [5.0]}, {"a": [5.0]}),
+    (object, {}, 5.0, 5.0),
+    (list, array_of({}), [5.0], [5.0]),
+    (typing.List, array_of({}), [1], [1]),
+    (list[int], array_of(INTEGER), [5.0], [5]),
+    (typing.Sequence[int], array_of(INTEGER), [1.0], [1]),
+    (typing.Iterable[str], array_of(STRING), ["a"], ["a"]),
+    (collections.deque, array_of({}), [1], collections.deque([1])),
+    (set, array_of(SCALARS), [1, 1], {1}),
+    (typing.AbstractSet[str], array_of(STRING), ["a", "a"], {"a"}),
+    (frozenset[Rank], None, [1.0], frozenset({Rank.LOW})),
+    (tuple, array_of({}), [1], (1,)),
+    (tuple[int, ...], array_of(INTEGER), [1.0, 2], (1, 2)),
+    (tuple[int, int], array_of(INTEGER, minItems=2, maxItems=2), [1.0, 2], (1, 2)),
+    (
+        tuple[int, str],
+        {"type": "array", "prefixItems": [INTEGER, STRING], "items": False, "minItems": 2, "maxItems": 2},
+        [1.0, "a"],
+        (1, "a"),
+    ),
+    (tuple[()], array_of({}, minItems=0, maxItems=0), [], ()),
+    (dict, mapping_to(True), {"a": 1.0}, {"a": 1.0}),
+    (dict[str, int], mapping_to(INTEGER), {"a": 1.0}, {"a": 1}),
+    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
+    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
+    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
+    (dict[bool, None], None, {"true": None}, {True: None}),
+    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
     (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
-    (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"), (Union[int, str], None, 5.0, 5),
-    (Union[int, float], None, 5.0, 5.0), (Union[float, int], None, 5, 5),
-    (Optional[int], {"anyOf": [INTEGER, NULL]}, None, None), (int | None, {"anyOf": [INTEGER, NULL]}, 5.0, 5),
+    (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"),
+    (Union[int, str], None, 5.0, 5),
+    (Union[int, float], None, 5.5, 5.5),
+    (Union[bool, float], None, 5, 5.0),
+    (Optional[int], {"anyOf": [INTEGER, NULL]}, None, None),
+    (int | None, {"anyOf": [INTEGER, NULL]}, 5.0, 5),
     (Union[datetime.datetime, datetime.date, str], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Union[datetime.date, str], None, "soon", "soon"), (Union[list[int], list[str]], None, ["a"], ["a"]),
-    (Union[Stop, Point, None], None, {"x": 1, "y": 2}, Point(1, 2)), (Union[Point, Pair], None, {"left": 1.0}, Pair(1)),
+    (Union[datetime.date, str], None, "soon", "soon"),
+    (Union[list[int], list[str]], None, ["a"], ["a"]),
+    (Union[Stop, Point, None], None, {"x": 1, "y": 2}, Point(1, 2)),
+    (Union[Point, Pair], None, {"left": 1.0}, Pair(1)),
     (Optional[Literal["a", None]], {"enum": ["a", None]}, None, None),
-    (Literal["a", "b"], text(enum=["a", "b"]), "a", "a"), (Literal[1, True, None], {"enum": [1, True, None]}, 1.0, 1),
-    (Literal[1, True], {"enum": [1, True]}, True, True), (Literal[Shade.DARK, 2], {"enum": ["dark", 2]}, "dark", Shade.DARK),
-    (Shade, text(enum=["light", "dark"]), "dark", Shade.DARK), (Rank, {"type": "integer", "enum": [1, 2]}, 2.0, Rank.HIGH),
-    (Corner, text(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
+    (Literal["a", "b"], text_with(enum=["a", "b"]), "a", "a"),
+    (Literal[1, True, None], {"enum": [1, True, None]}, 1.0, 1),
+    (Literal[1, True], {"enum": [1, True]}, True, True),
+    (Literal[Shade.DARK, 2], {"enum": ["dark", 2]}, "dark", Shade.DARK),
+    (Shade, text_with(enum=["light", "dark"]), "dark", Shade.DARK),
+    (Rank, {"type": "integer", "enum": [1, 2]}, 2.0, Rank.HIGH),
+    (Corner, text_with(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
     (Annotated[int, "How many."], {"type": "integer", "description": "How many."}, 5.0, 5),
     (Annotated[int, {"minimum": 1, "examples": [2]}], {"type": "integer", "minimum": 1, "examples": [2]}, 5, 5),
-    (Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-     {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2}, 4, 4),
-    (Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-     {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"}, "a", "a"),
-    (Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-     array(INTEGER, maxItems=3, description="Some."), [], []),
-    (UserId, INTEGER, 5.0, 5), (T, {}, 5.0, 5.0), (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5), (Injected[int], INTEGER, 5.0, 5),
-    ("list[int]", array(INTEGER), [5.0], [5]), (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
-    (datetime.date, text(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
-    (datetime.time, text(format="time"), "12:30", datetime.time(12, 30)),
-    (datetime.timedelta, text(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
-    (uuid.UUID, text(format="uuid"), str(uuid.UUID(int=7)), uuid.UUID(int=7)),
-    (decimal.Decimal, text(format="decimal"), "1.50", decimal.Decimal("1.50")),
-    (pathlib.Path, text(format="path"), "a/b", pathlib.Path("a/b")), (fractions.Fraction, None, "1/3", fractions.Fraction(1, 3)),
-    (bytes, BYTES, "YWJj", b"abc"), (bytearray, BYTES, "YWJj", bytearray(b"abc")),
-    (ipaddress.IPv4Address, text(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
+    (
+        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
+        4,
+        4,
+    ),
+    (
+        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
+        "a",
+        "a",
+    ),
+    (
+        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+        array_of(INTEGER, maxItems=3, description="Some."),
+        [],
+        [],
+    ),
+    (typing.Final, {}, 5.0, 5.0),
+    (typing.Final[int], INTEGER, 5.0, 5),
+    (UserId, INTEGER, 5.0, 5),
+    (T, {}, 5.0, 5.0),
+    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
+    (Injected[int], INTEGER, 5.0, 5),
+    ("list[int]", array_of(INTEGER), [5.0], [5]),
+    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
+    (datetime.date, text_with(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
+    (datetime.time, text_with(format="time"), "12:30", datetime.time(12, 30)),
+    (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
+    (uuid.UUID, text_with(format="uuid"), str(uuid.UUID(int=7)), uuid.UUID(int=7)),
+    (decimal.Decimal, text_with(format="decimal"), "1.50", decimal.Decimal("1.50")),
+    (pathlib.Path, text_with(format="path"), "a/b", pathlib.Path("a/b")),
+    (fractions.Fraction, None, "1/3", fractions.Fraction(1, 3)),
+    (bytes, BYTES, "YWJj", b"abc"),
+    (bytearray, BYTES, "YWJj", bytearray(b"abc")),
+    (ipaddress.IPv4Address, text_with(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
     (ipaddress.IPv6Network, None, "fe80::/10", ipaddress.ip_network("fe80::/10")),
-    (Stop, record(["city"], city=STRING, day=DAY, tags=array(STRING)), {"city": "Oslo"}, Stop("Oslo")),
-    (Pair, record(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}), {"left": 1.0}, Pair(1)),
-    (Sequel, record(["title"], title=STRING, part=INTEGER), {"title": "a", "part": 2.0}, {"title": "a", "part": 2}),
-    (Box[int], record(["item"], item=INTEGER, spares=array(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
-    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))), (Node, None, {"value": 1, "children": []}, Node(1)),
+    (Stop, object_with(["city"], city=STRING, day=DAY, tags=array_of(STRING)), {"city": "Oslo"}, Stop("Oslo")),
+    (Pair, object_with(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}), {"left": 1.0}, Pair(1)),
+    (Sequel, object_with(["title"], title=STRING, part=INTEGER), {"title": "a", "part": 2.0}, {"title": "a", "part": 2}),
+    (Box[int], object_with(["item"], item=INTEGER, spares=array_of(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
+    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
+    (Node, None, {"value": 1, "children": []}, Node(1)),
 ]
 
 
@@ -926,19 +1414,31 @@ def alike(one, other):
     if dataclasses.is_dataclass(one):
         return alike(vars(one), vars(other))
     if isinstance(one, dict):
-        return list(one) == list(other) and alike(list(one), list(other)) and alike(list(one.values()), list(other.values()))
+        return (
+            list(one) == list(other)
+            and alike(list(one), list(other))
+            and alike(list(one.values()), list(other.values()))
+        )
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(alike, one, other))
     return one == other
 
 
-@pytest.mark.parametrize("annotation, problem", [
-    (typing.Callable[[int], str], "Callable[[int], str] has no JSON form (write a Literal of names, or Injected"),
-    (complex, "complex has no JSON form (write tuple[float, float])"), (typing.Iterator[int], "Iterator[int] has no JSON form"),
-    (set[list[int]], "set[list[int]] has no JSON form (write"), (dict[tuple[Any, int], int], "has no JSON form (write"),
-    (Bits, "Bits has no JSON form (write"), (range, "range has no JSON form (write a dataclass"), (len, "has no JSON form"),
-    ("Nowhere", "name 'Nowhere' is not defined"), (list["Nowhere"], "name 'Nowhere' is not defined"),
-])
+@pytest.mark.parametrize(
+    "annotation, problem",
+    [
+        (typing.Callable[[int], str], "Callable[[int], str] has no JSON form (write a Literal of names, or Injected"),
+        (complex, "complex has no JSON form (write tuple[float, float])"),
+        (typing.Iterator[int], "Iterator[int] has no JSON form"),
+        (set[list[int]], "set[list[int]] has no JSON form (write"),
+        (dict[tuple[Any, int], int], "has no JSON form (write"),
+        (Bits, "Bits has no JSON form (write"),
+        (range, "range has no JSON form (write a dataclass"),
+        (len, "has no JSON form"),
+        ("Nowhere", "name 'Nowhere' is not defined"),
+        (list["Nowhere"], "name 'Nowhere' is not defined"),
+    ],
+)
 def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
     with pytest.raises(ToolDefinitionError) as caught:
         schema_of(annotation)
@@ -951,28 +1451,46 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
         schema_of(dict[str, Bad])
     assert str(caught.value) == (
         "schema_of: Bad.call: Callable has no JSON form (write a Literal of names, or Injected where the program gives the "
-        "value); Bad.imaginary: complex has no JSON form (write tuple[float, float])")
+        "value); Bad.imaginary: complex has no JSON form (write tuple[float, float])"
+    )
 
 
 def test_a_type_that_grows_without_end_is_refused():
     @dataclasses.dataclass
     class Growing(typing.Generic[T]):
         inner: "Growing[list[T]]"
+
     with pytest.raises(ToolDefinitionError, match="nested"):
         schema_of(Growing[int])
 
 
-@pytest.mark.parametrize("annotation, wire, errors", [
-    (list[datetime.date], ["2024-05-01", "soon", "2024-13-01"], ['[1]: "soon" is not a date', '[2]: "2024-13-01" is not a date']),
-    (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']), (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal number']),
-    (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64 text']),
-    (dict[tuple[int, int], int], {"[1]": 1, "(": 2}, ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type']),
-    (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
-    (Optional[datetime.time], "x", ['(root): "x" is not a time']), (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
-    (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]), (int, "x", ['(root): "x" is not an integer']),
-    (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]), (pathlib.Path, 5, ["(root): 5 is not a string"]),
-    (datetime.timedelta, "P", ['(root): "P" is not a duration']), (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4 address']),
-])
+@pytest.mark.parametrize(
+    "annotation, wire, errors",
+    [
+        (
+            list[datetime.date],
+            ["2024-05-01", "soon", "2024-13-01"],
+            ['[1]: "soon" is not a date', '[2]: "2024-13-01" is not a date'],
+        ),
+        (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
+        (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
+        (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
+        (
+            dict[tuple[int, int], int],
+            {"[1]": 1, "(": 2},
+            ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
+        ),
+        (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
+        (Optional[datetime.time], "x", ['(root): "x" is not a time']),
+        (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
+        (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
+        (int, "x", ['(root): "x" is not an integer']),
+        (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
+        (pathlib.Path, 5, ["(root): 5 is not a string"]),
+        (datetime.timedelta, "P", ['(root): "P" is not a duration']),
+        (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
+    ],
+)
 def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors):
     with pytest.raises(ToolArgumentError) as caught:
         from_json(annotation, wire)
@@ -980,19 +1498,74 @@ def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, er
     assert all(isinstance(error, ValidationError) for error in caught.value.errors)
 
 
-@pytest.mark.parametrize("cls, texts", [
-    (datetime.datetime, {
-        "2024-05-01T10:30": "2024-05-01T10:30:00", "2024-05-01 10:30:05Z": "2024-05-01T10:30:05+00:00",
-        "2024-05-01t10:30:05.5z": "2024-05-01T10:30:05.500000+00:00", "2024-05-01T10:30:05,123456789-05": "2024-05-01T10:30:05.123456-05:00",
-        "2024-05-01T10:30:05+0530": "2024-05-01T10:30:05+05:30", "2024-05-01T10:30:05+05:30:15.000001": "2024-05-01T10:30:05+05:30:15.000001",
-        "2024-05-01": None, "20240501T1030": None, "2024-W18-3T10:30": None, "2024-05-01T24:00": None, "2024-05-01T10": None, "2024-05-01T": None,
-        "2024-05-01T10:30:60": None, "2024-05-0110:30": None, "2024-02-30T10:30": None, "2024-05-01T10:30+24:00": None, "": None, " 2024-05-01T10:30": None,
-        "２０２４-05-01T10:30": None, "2024-05-01T10:30\n": None}),
-    (datetime.date, {"2024-05-01": "2024-05-01", "2024-05-01T10:30": None, "20240501": None, "2024-W18-3": None, "24-05-01": None}),
-    (datetime.time, {"10:30": "10:30:00", "10:30:05.5Z": "10:30:05.500000+00:00", "1030": None, "10": None, "2024-05-01T10:30": None, "T10:30": None}),
-    (datetime.timedelta, {"PT1H30M": "1:30:00", "P1W": "7 days, 0:00:00", "-P1DT0.5S": "-2 days, 23:59:59.500000", "PT1.5H": "1:30:00", "+P1D": "1 day, 0:00:00",
-                          "P": None, "PT": None, "P1DT": None, "1:30": None, "PT1.2.3S": None, "P99999999999D": None, "P1M": None}),
-])
+@pytest.mark.parametrize(
+    "cls, texts",
+    [
+        (
+            datetime.datetime,
+            {
+                "2024-05-01T10:30": "2024-05-01T10:30:00",
+                "2024-05-01 10:30:05Z": "2024-05-01T10:30:05+00:00",
+                "2024-05-01t10:30:05.5z": "2024-05-01T10:30:05.500000+00:00",
+                "2024-05-01T10:30:05,123456789-05": "2024-05-01T10:30:05.123456-05:00",
+                "2024-05-01T10:30:05+0530": "2024-05-01T10:30:05+05:30",
+                "2024-05-01T10:30:05+05:30:15": "2024-05-01T10:30:05+05:30:15",
+                "2024-05-01": None,
+                "20240501T1030": None,
+                "2024-W18-3T10:30": None,
+                "2024-05-01T24:00": None,
+                "2024-05-01T10": None,
+                "2024-05-01T": None,
+                "2024-05-01T10:30:60": None,
+                "2024-05-0110:30": None,
+                "2024-02-30T10:30": None,
+                "2024-05-01T10:30+24:00": None,
+                "": None,
+                " 2024-05-01T10:30": None,
+                "２０２４-05-01T10:30": None,
+                "2024-05-01T10:30\n": None,
+            },
+        ),
+        (
+            datetime.date,
+            {
+                "2024-05-01": "2024-05-01",
+                "2024-05-01T10:30": None,
+                "20240501": None,
+                "2024-W18-3": None,
+                "24-05-01": None,
+            },
+        ),
+        (
+            datetime.time,
+            {
+                "10:30": "10:30:00",
+                "10:30:05.5Z": "10:30:05.500000+00:00",
+                "1030": None,
+                "10": None,
+                "2024-05-01T10:30": None,
+                "T10:30": None,
+            },
+        ),
+        (
+            datetime.timedelta,
+            {
+                "PT1H30M": "1:30:00",
+                "P1W": "7 days, 0:00:00",
+                "-P1DT0.5S": "-2 days, 23:59:59.500000",
+                "PT1.5H": "1:30:00",
+                "+P1D": "1 day, 0:00:00",
+                "P": None,
+                "PT": None,
+                "P1DT": None,
+                "1:30": None,
+                "PT1.2.3S": None,
+                "P99999999999D": None,
+                "P1M": None,
+            },
+        ),
+    ],
+)
 def test_the_same_texts_are_read_alike_on_every_version(cls, texts):
     for text, read in texts.items():
         if read is None:
@@ -1008,16 +1581,24 @@ def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_hol
     twice = schema_of(tuple[Stop, list[Stop]])
     assert twice["prefixItems"][0] == {"$ref": "#/$defs/Stop"} and list(twice["$defs"]) == ["Stop"]
     node = schema_of(Node)
-    assert node == {"$ref": "#/$defs/Node", "$defs": {"Node": {
-        "description": "Hold a number and its children.", **record(["value"], value=INTEGER, children=array({"$ref": "#/$defs/Node"}))}}}
+    assert node == {
+        "$ref": "#/$defs/Node",
+        "$defs": {
+            "Node": {
+                "description": "Hold a number and its children.",
+                **object_with(["value"], value=INTEGER, children=array_of({"$ref": "#/$defs/Node"})),
+            }
+        },
+    }
     assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
 
 
 def test_two_types_of_one_name_keep_their_own_definitions():
     one, other = (dataclasses.make_dataclass("Same", [("it", kind)]) for kind in (int, str))
     schema = schema_of(tuple[one, other, one, other])
-    assert [schema["$defs"][place["$ref"].rpartition("/")[2]]["properties"]["it"] for place in schema["prefixItems"]] == [
-        INTEGER, STRING, INTEGER, STRING]
+    assert [
+        schema["$defs"][place["$ref"].rpartition("/")[2]]["properties"]["it"] for place in schema["prefixItems"]
+    ] == [INTEGER, STRING, INTEGER, STRING]
 
 
 def test_a_description_beside_a_reference_stays_there():
@@ -1027,12 +1608,17 @@ def test_a_description_beside_a_reference_stays_there():
 
 
 def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
-    assert schema_of(AttrsLike) == {"description": "Is like an attrs class, as far as we look.", **record(
-        ["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None})}
+    assert schema_of(AttrsLike) == {
+        "description": "Is like an attrs class, as far as we look.",
+        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
+    }
     value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
     assert alike((value._size, value.shape), (3, Pair(1)))
     schema = schema_of(PydanticLike)
-    assert schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}} and "discriminator" not in schema
+    assert (
+        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}}
+        and "discriminator" not in schema
+    )
     twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
     assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
     assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
@@ -1044,63 +1630,104 @@ class Alias:
     def __init__(self, name, value):
         self.__name__, self.__type_params__, self.__value__ = name, (), value
 
-    __call__ = None         # so that typing of 3.10 takes it for a type
+    __call__ = None  # so that typing of 3.10 takes it for a type
 
 
 @pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
 def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
     Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {"$ref": "#/$defs/Tree", "$defs": {"Tree": {"anyOf": [INTEGER, array({"$ref": "#/$defs/Tree"})]}}}
+    assert schema_of(Tree) == {
+        "$ref": "#/$defs/Tree",
+        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
+    }
     assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
-    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array(INTEGER), STRING]
+    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
 
 
 # --- properties: any type of ours, any value of it
-OFFSETS = st.none() | st.builds(datetime.timezone, st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23)))
-LEAVES = {      # JSON's type -> annotation -> its values; in a union, members of different types cannot be confused
+OFFSETS = st.nOFFSETS = st.none() | st.integers(-86_399, 86_399).map(
+    lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
+)
+LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of different types cannot be confused
     "null": {None: st.none()},
     "boolean": {bool: st.booleans(), Literal[True]: st.just(True)},
-    "number": {int: st.integers(), float: st.floats(allow_nan=False, allow_infinity=False), Rank: st.sampled_from(Rank),
-               Literal[1, 2]: st.sampled_from([1, 2])},
+    "number": {
+        int: st.integers(),
+        float: st.floats(allow_nan=False, allow_infinity=False),
+        Rank: st.sampled_from(Rank),
+        Literal[1, 2]: st.sampled_from([1, 2]),
+    },
     "string": {
-        str: st.text(), Shade: st.sampled_from(Shade), Corner: st.sampled_from(Corner), Literal["a", "b"]: st.sampled_from("ab"),
-        bytes: st.binary(), uuid.UUID: st.uuids(), decimal.Decimal: st.decimals(allow_nan=False), datetime.date: st.dates(),
-        datetime.datetime: st.datetimes(timezones=OFFSETS), datetime.time: st.times(timezones=OFFSETS), datetime.timedelta: st.timedeltas(),
-        pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath), ipaddress.IPv4Address: st.ip_addresses(v=4),
-        fractions.Fraction: st.fractions()},
+        str: st.text(),
+        Shade: st.sampled_from(Shade),
+        Corner: st.sampled_from(Corner),
+        Literal["a", "b"]: st.sampled_from("ab"),
+        bytes: st.binary(),
+        uuid.UUID: st.uuids(),
+        decimal.Decimal: st.decimals(allow_nan=False),
+        datetime.date: st.dates(),
+        datetime.datetime: st.datetimes(timezones=OFFSETS),
+        datetime.time: st.times(timezones=OFFSETS),
+        datetime.timedelta: st.timedeltas(),
+        pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath),
+        ipaddress.IPv4Address: st.ip_addresses(v=4),
+        fractions.Fraction: st.fractions(),
+    },
 }
 VALUES = {annotation: values for leaves in LEAVES.values() for annotation, values in leaves.items()}
-SPELLED = {bytes, uuid.UUID, decimal.Decimal, datetime.date, datetime.datetime, datetime.time, datetime.timedelta, ipaddress.IPv4Address,
-           fractions.Fraction}
+SPELLED = {
+    bytes,
+    uuid.UUID,
+    decimal.Decimal,
+    datetime.date,
+    datetime.datetime,
+    datetime.time,
+    datetime.timedelta,
+    ipaddress.IPv4Address,
+    fractions.Fraction,
+}
 KEYS = [str, int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
-NAMES = st.lists(st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True)
+NAMES = st.lists(
+    st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True
+)
 
 
-def objects(inner):
+def object_types(inner):
     """Give annotations of objects: dataclasses with and without defaults, TypedDicts, NamedTuples, dicts."""
     rows = st.builds(lambda names, types: list(zip(names, types)), NAMES, st.lists(inner, min_size=3, max_size=3))
-    return (rows.map(lambda rows: dataclasses.make_dataclass("Made", rows))
-            | rows.map(lambda rows: dataclasses.make_dataclass("Loose", [(name, Optional[it], None) for name, it in rows]))
-            | st.builds(lambda rows, total: TypedDict("Typed", dict(rows), total=total), rows, st.booleans())
-            | rows.map(lambda rows: NamedTuple("Tuple", rows))
-            | st.builds(lambda key, value: typing.Dict[key, value], st.sampled_from(KEYS), inner))
+    return (
+        rows.map(lambda rows: dataclasses.make_dataclass("Made", rows))
+        | rows.map(lambda rows: dataclasses.make_dataclass("Loose", [(name, Optional[it], None) for name, it in rows]))
+        | st.builds(lambda rows, total: TypedDict("Typed", dict(rows), total=total), rows, st.booleans())
+        | rows.map(lambda rows: NamedTuple("Tuple", rows))
+        | st.builds(lambda key, value: typing.Dict[key, value], st.sampled_from(KEYS), inner)
+    )
 
 
-def arrays(inner):
-    return (st.builds(lambda it: typing.List[it], inner) | st.builds(lambda it: typing.Tuple[it, ...], inner)
-            | st.builds(lambda it: typing.Set[it], HASHABLE) | st.builds(lambda it: typing.FrozenSet[it], HASHABLE)
-            | st.lists(inner, min_size=1, max_size=3).map(lambda items: typing.Tuple[tuple(items)]))
+def array_types(inner):
+    return (
+        st.builds(lambda it: typing.List[it], inner)
+        | st.builds(lambda it: typing.Tuple[it, ...], inner)
+        | st.builds(lambda it: typing.Set[it], HASHABLE)
+        | st.builds(lambda it: typing.FrozenSet[it], HASHABLE)
+        | st.lists(inner, min_size=1, max_size=3).map(lambda items: typing.Tuple[tuple(items)])
+    )
 
 
-def unions(inner):
-    members = [st.sampled_from(list(leaves)) for leaves in LEAVES.values()] + [arrays(inner), objects(inner)]
-    return st.lists(st.sampled_from(range(len(members))), min_size=2, max_size=4, unique=True).flatmap(
-        lambda kinds: st.tuples(*(members[kind] for kind in kinds))).map(lambda chosen: Union[chosen])
+def union_types(inner):
+    members = [st.sampled_from(list(leaves)) for leaves in LEAVES.values()] + [array_types(inner), object_types(inner)]
+    return (
+        st.lists(st.sampled_from(range(len(members))), min_size=2, max_size=4, unique=True)
+        .flatmap(lambda kinds: st.tuples(*(members[kind] for kind in kinds)))
+        .map(lambda chosen: Union[chosen])
+    )
 
 
 def annotations():
-    return st.recursive(st.sampled_from(list(VALUES)), lambda inner: objects(inner) | arrays(inner) | unions(inner), max_leaves=6)
+    return st.recursive(
+        st.sampled_from(list(VALUES)), lambda inner: object_types(inner) | array_types(inner) | union_types(inner), max_leaves=6
+    )
 
 
 def values(annotation):
@@ -1119,12 +1746,17 @@ def values(annotation):
     hints = {name: values(hint) for name, hint in typing.get_type_hints(annotation).items()}
     optional = set(hints) - set(getattr(annotation, "__required_keys__", hints))
     if issubclass(annotation, dict):
-        return st.fixed_dictionaries({name: hints[name] for name in hints if name not in optional}, optional={name: hints[name] for name in optional})
+        return st.fixed_dictionaries(
+            {name: hints[name] for name in hints if name not in optional},
+            optional={name: hints[name] for name in optional},
+        )
     return st.fixed_dictionaries(hints).map(lambda fields: annotation(**fields))
 
 
 TYPED_VALUES = annotations().flatmap(lambda annotation: st.tuples(st.just(annotation), values(annotation)))
-SOME = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SOME = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 @SOME
@@ -1137,33 +1769,53 @@ def test_the_json_of_a_value_fits_the_schema_of_its_type_and_is_read_back_as_the
     assert alike(from_json(annotation, wire), value)
 
 
-def fitting(schema, root):
+def json_fitting(schema, root):
     """Give JSON that fits a schema of ours, whatever its annotation would write."""
     if "$ref" in schema:
-        return st.deferred(lambda: fitting(root["$defs"][schema["$ref"].rpartition("/")[2]], root))
+        return st.deferred(lambda: json_fitting(root["$defs"][schema["$ref"].rpartition("/")[2]], root))
     if "anyOf" in schema:
-        return st.one_of(*(fitting(each, root) for each in schema["anyOf"]))
+        return st.one_of(*(json_fitting(each, root) for each in schema["anyOf"]))
     if "enum" in schema:
-        return st.sampled_from(schema["enum"]).flatmap(lambda it: st.just(it) | st.just(float(it)) if type(it) is int else st.just(it))
+        return st.sampled_from(schema["enum"]).flatmap(
+            lambda it: st.just(it) | st.just(float(it)) if type(it) is int else st.just(it)
+        )
     return {
-        "null": lambda: st.none(), "boolean": lambda: st.booleans(), "string": lambda: st.text() | st.dates().map(str),
-        "integer": lambda: st.integers() | st.integers(-9, 9).map(float), "number": lambda: st.integers() | st.floats(-9, 9) | st.just(10 ** 400),
-        "array": lambda: st.tuples(*(fitting(each, root) for each in schema["prefixItems"])).map(list) if "prefixItems" in schema else
-        st.lists(fitting(schema["items"], root), min_size=schema.get("minItems", 0), max_size=schema.get("maxItems", 3)),
-        "object": lambda: st.fixed_dictionaries(
-            {name: fitting(schema["properties"][name], root) for name in schema.get("required", ())},
-            optional={name: fitting(it, root) for name, it in schema["properties"].items() if name not in schema.get("required", ())})
-        if "properties" in schema else st.dictionaries(
-            st.sampled_from(schema.get("propertyNames", {}).get("enum", ["1", "-20", "true", "2024-05-01"])), fitting(schema["additionalProperties"], root)),
+        "null": lambda: st.none(),
+        "boolean": lambda: st.booleans(),
+        "string": lambda: st.text() | st.dates().map(str),
+        "integer": lambda: st.integers() | st.integers(-9, 9).map(float),
+        "number": lambda: st.integers() | st.floats(-9, 9) | st.just(10**400),
+        "array": lambda: (
+            st.tuples(*(json_fitting(each, root) for each in schema["prefixItems"])).map(list)
+            if "prefixItems" in schema
+            else st.lists(
+                json_fitting(schema["items"], root), min_size=schema.get("minItems", 0), max_size=schema.get("maxItems", 3)
+            )
+        ),
+        "object": lambda: (
+            st.fixed_dictionaries(
+                {name: json_fitting(schema["properties"][name], root) for name in schema.get("required", ())},
+                optional={
+                    name: json_fitting(it, root)
+                    for name, it in schema["properties"].items()
+                    if name not in schema.get("required", ())
+                },
+            )
+            if "properties" in schema
+            else st.dictionaries(
+                st.sampled_from(schema.get("propertyNames", {}).get("enum", ["1", "-20", "true", "2024-05-01"])),
+                json_fitting(schema["additionalProperties"], root),
+            )
+        ),
     }[schema["type"]]()
 
 
 @SOME
-@given(annotations().flatmap(lambda it: st.tuples(st.just(it), fitting(schema_of(it), schema_of(it)))))
+@given(annotations().flatmap(lambda it: st.tuples(st.just(it), json_fitting(schema_of(it), schema_of(it)))))
 def test_json_that_fits_is_read_and_fits_when_it_is_written_again_or_is_text_that_is_refused(pair):
     annotation, wire = pair
     schema = schema_of(annotation)
-    if not is_valid(wire, schema):          # a key of the wrong type
+    if not is_valid(wire, schema):  # a key of the wrong type
         return
     try:
         value = from_json(annotation, wire)
@@ -1188,6 +1840,7 @@ def test_nothing_in_a_schema_is_shared(annotation):
             spoil(inner)
         if isinstance(part, (dict, list)):
             part.clear()
+
     before = json.dumps(schema_of(annotation))
     spoil(schema_of(annotation))
     assert json.dumps(schema_of(annotation)) == before
@@ -1213,7 +1866,7 @@ def test_the_reason_is_added_last_to_a_copy_and_is_never_required(schema):
     assert {"properties": {}, **schema} == added
 
 
-@given(st.dictionaries(st.text(max_size=6), json_values, max_size=4), st.text())
+@given(st.dictionaries(st.text(max_size=6), any_json, max_size=4), st.text())
 def test_splitting_undoes_the_adding_of_a_reason(arguments, reason):
     given_arguments = {**arguments, TOOLCALL_REASON: reason}
     assert toolreg._split_reason(given_arguments, False) == (arguments, reason)
@@ -1228,7 +1881,7 @@ def test_a_reason_that_a_foreign_schema_declares_stays_an_argument():
 
 
 # ---------------------------------------------------------------------------
-# 6. Functions
+# 6. Functions: what does a function take?
 # ---------------------------------------------------------------------------
 GOOGLE = """Fetch a text.
     Args:
@@ -1291,16 +1944,38 @@ SPHINX = """Do.
     """
 
 
-@pytest.mark.parametrize("text, description, texts", [
-    (None, "", {}), ("", "", {}), ("  Add: two numbers. ", "Add: two numbers.", {}), ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
-    (GOOGLE, "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.", {
-        "title": 'Name, e.g. "Ada (2nd ed.): notes".', "page": "Page number, default: 1.",
-        "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything', "raw": "Keep the markup, spaces and all.",
-        "names": "More.", "limit": "Most results."}),
-    (NUMPY, "Scale a point.\n\nSlowly.", {"x": "Coordinates in metres.", "y": "Coordinates in metres.", "factor": "Multiplier: default 1.",
-                                          "mode": "Rounding mode."}),
-    (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
-])
+@pytest.mark.parametrize(
+    "text, description, texts",
+    [
+        (None, "", {}),
+        ("", "", {}),
+        ("  Add: two numbers. ", "Add: two numbers.", {}),
+        ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
+        (
+            GOOGLE,
+            "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.",
+            {
+                "title": 'Name, e.g. "Ada (2nd ed.): notes".',
+                "page": "Page number, default: 1.",
+                "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything',
+                "raw": "Keep the markup, spaces and all.",
+                "names": "More.",
+                "limit": "Most results.",
+            },
+        ),
+        (
+            NUMPY,
+            "Scale a point.\n\nSlowly.",
+            {
+                "x": "Coordinates in metres.",
+                "y": "Coordinates in metres.",
+                "factor": "Multiplier: default 1.",
+                "mode": "Rounding mode.",
+            },
+        ),
+        (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
+    ],
+)
 def test_a_docstring_is_split_into_description_and_parameters(text, description, texts):
     assert parse_docstring(text) == (description, texts)
 
@@ -1346,19 +2021,20 @@ class SubCounter(Counter):
         return super().add(amount)
 
 
-def logged(func):
+def through_a_wrapper(func):
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         return func(*args, **kwargs)
+
     return wrapper
 
 
-def plain(place: str, *, days: int = 1, unit: Literal["c", "f"] = "c", when: Optional[datetime.date] = None):
+def forecast(place: str, *, days: int = 1, unit: Literal["c", "f"] = "c", when: Optional[datetime.date] = None):
     """Look."""
     return place, days, unit, when
 
 
-def positional(base: int, exponent: float = 2.0, /, *rest, digits: int = 0):
+def raised(base: int, exponent: float = 2.0, /, *rest, digits: int = 0):
     return base, exponent, rest, digits
 
 
@@ -1374,27 +2050,47 @@ def bound_and_called(func, arguments, **options):
     return func(*args, **kwargs)
 
 
-@pytest.mark.parametrize("func, description, names, required", [
-    (plain, "Look.", ["place", "days", "unit", "when"], ["place"]), (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
-    (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]), (Counter.label, "Make a label.", ["text"], []),
-    (Counter.double, "", ["number"], ["number"]), (Counter(1), "Greet.", ["who"], ["who"]),
-    (functools.partial(plain, days=3), "Look.", ["place", "unit", "when"], ["place"]), (functools.partial(plain, "Oslo"), "Look.", ["days", "unit", "when"], []),
-    (logged(plain), "Look.", ["place", "days", "unit", "when"], ["place"]), (functools.lru_cache(plain), "Look.", ["place", "days", "unit", "when"], ["place"]),
-    (functools.partial(logged(plain), days=3), "Look.", ["place", "unit", "when"], ["place"]), (positional, "", ["base", "exponent", "digits"], ["base"]),
-    (lambda x, y=1: x, "", ["x", "y"], ["x"]), (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
-], ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    "func, description, names, required",
+    [
+        (forecast, "Look.", ["place", "days", "unit", "when"], ["place"]),
+        (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+        (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+        (Counter.label, "Make a label.", ["text"], []),
+        (Counter.double, "", ["number"], ["number"]),
+        (Counter(1), "Greet.", ["who"], ["who"]),
+        (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
+        (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
+        (through_a_wrapper(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+        (functools.lru_cache(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+        (functools.partial(through_a_wrapper(forecast), days=3), "Look.", ["place", "unit", "when"], ["place"]),
+        (raised, "", ["base", "exponent", "digits"], ["base"]),
+        (lambda x, y=1: x, "", ["x", "y"], ["x"]),
+        (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
 def test_whatever_can_be_called_says_what_it_takes(func, description, names, required):
     said, schema, _ = toolreg._form_of_function(func, name="f")
     assert (said, list(schema["properties"]), schema.get("required", [])) == (description, names, required)
     assert schema["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("func, arguments, result", [
-    (plain, {"place": "a"}, ("a", 1, "c", None)), (plain, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
-    (Counter(1).add, {"amount": 2}, 3), (functools.partial(plain, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
-    (positional, {"base": 2}, (2, 2.0, (), 0)), (positional, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
-    (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})), (math.sqrt, {"x": 4}, 2.0), (logged(plain), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-], ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    "func, arguments, result",
+    [
+        (forecast, {"place": "a"}, ("a", 1, "c", None)),
+        (forecast, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
+        (Counter(1).add, {"amount": 2}, 3),
+        (functools.partial(forecast, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
+        (raised, {"base": 2}, (2, 2.0, (), 0)),
+        (raised, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
+        (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})),
+        (math.sqrt, {"x": 4}, 2.0),
+        (through_a_wrapper(forecast), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
 def test_a_call_gives_the_function_what_its_annotations_promise(func, arguments, result):
     before = json.dumps(arguments)
     assert alike(bound_and_called(func, arguments), result)
@@ -1403,13 +2099,25 @@ def test_a_call_gives_the_function_what_its_annotations_promise(func, arguments,
 
 def test_nothing_is_bound_where_the_arguments_are_right_as_they_are():
     def simple(a: str, b: bool = True, c: "list[str] | None" = None, d=1): ...
+
     assert toolreg._form_of_function(simple, name="f")[2] is None
 
 
 def test_a_schema_says_defaults_and_descriptions_and_null():
-    def report(title: str, day: datetime.date = datetime.date(2024, 5, 1), shade: Shade = Shade.DARK, ratio: float = math.inf, size: int = "auto",
-               hook: Any = len, tags: "set[str]" = frozenset("ba"), note: str = None, level: Annotated[int, "Told."] = 3,
-               maybe: Annotated[int, "Or none."] = None, free=None, whole: float = 1):
+    def report(
+        title: str,
+        day: datetime.date = datetime.date(2024, 5, 1),
+        shade: Shade = Shade.DARK,
+        ratio: float = math.inf,
+        size: int = "auto",
+        hook: Any = len,
+        tags: "set[str]" = frozenset("ba"),
+        note: str = None,
+        level: Annotated[int, "Told."] = 3,
+        maybe: Annotated[int, "Or none."] = None,
+        free=None,
+        whole: float = 1,
+    ):
         """Report.
 
         Args:
@@ -1417,17 +2125,35 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
             level: Not this.
             ghost: No parameter.
         """
+
     schema = parameters_of(report)
     assert schema["required"] == ["title"]
     assert {name: (it.get("default", "-"), it.get("description")) for name, it in schema["properties"].items()} == {
-        "title": ("-", "The title."), "day": ("2024-05-01", None), "shade": ("dark", None), "ratio": ("-", None), "size": ("-", None), "hook": ("-", None),
-        "tags": (["a", "b"], None), "note": (None, None), "level": (3, "Told."), "maybe": (None, "Or none."), "free": (None, None), "whole": (1, None)}
-    assert schema["properties"]["maybe"]["anyOf"] == [INTEGER, NULL] and schema["properties"]["note"]["anyOf"] == [STRING, NULL]
+        "title": ("-", "The title."),
+        "day": ("2024-05-01", None),
+        "shade": ("dark", None),
+        "ratio": ("-", None),
+        "size": ("-", None),
+        "hook": ("-", None),
+        "tags": (["a", "b"], None),
+        "note": (None, None),
+        "level": (3, "Told."),
+        "maybe": (None, "Or none."),
+        "free": (None, None),
+        "whole": (1, None),
+    }
+    assert schema["properties"]["maybe"]["anyOf"] == [INTEGER, NULL] and schema["properties"]["note"]["anyOf"] == [
+        STRING,
+        NULL,
+    ]
     assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
 
 
 def test_odd_parameter_names_survive():
-    def odd(title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2): ...
+    def odd(
+        title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
+    ): ...
+
     schema = parameters_of(odd)
     assert list(schema["properties"]) == ["title", "type", "properties", "default", "items", "enum", "required"]
     assert schema["required"] == ["title", "type", "properties"]
@@ -1435,16 +2161,21 @@ def test_odd_parameter_names_survive():
 
 def test_kwargs_of_a_typed_dict_are_named():
     def take(a: int, **options): ...
+
     Unpack = type("Unpack", (), {"__module__": "typing_extensions"})
-    take.__annotations__["options"] = typing.Unpack[Sequel] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (Sequel,))
-    assert parameters_of(take) == record(["a", "title"], a=INTEGER, title=STRING, part=INTEGER)
+    take.__annotations__["options"] = (
+        typing.Unpack[Sequel] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (Sequel,))
+    )
+    assert parameters_of(take) == object_with(["a", "title"], a=INTEGER, title=STRING, part=INTEGER)
 
 
 # --- what the program fills in
 TENANT = contextvars.ContextVar("TENANT", default="nobody")
 
 
-@pytest.mark.parametrize("marked", [Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]])
+@pytest.mark.parametrize(
+    "marked", [Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]]
+)
 def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(marked):
     def order(item: str, tenant: str = "none", count: int = 1):
         """Order.
@@ -1454,6 +2185,7 @@ def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(mark
             tenant: Who pays.
         """
         return item, tenant, count
+
     order.__annotations__["tenant"] = marked
     description, schema, bind = toolreg._form_of_function(order, name="order")
     assert "tenant" not in json.dumps([description, schema]) and "pays" not in json.dumps([description, schema])
@@ -1466,6 +2198,7 @@ def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(mark
 def test_a_context_variable_is_read_at_each_call():
     def who(a: int, /, tenant, **more):
         return a, tenant, more
+
     _, schema, bind = toolreg._form_of_function(who, name="who", inject={"tenant": TENANT, "a": 5, "extra": 1})
     assert schema == {"type": "object", "properties": {}, "additionalProperties": True}
     assert bind({}) == ((5,), {"tenant": "nobody", "extra": 1})
@@ -1484,52 +2217,104 @@ def test_what_a_partial_has_bound_cannot_be_sent():
 
 # --- parameters=
 def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
-    contract = {"type": "object", "properties": {"place": {"type": "string"}, "when": {"type": "string"}, "days": {"type": ["integer", "string"]}}}
-    assert toolreg._form_of_function(plain, name="f", parameters=contract)[1] == contract
-    assert bound_and_called(plain, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == ("a", "many", "c", datetime.date(2024, 5, 1))
+    contract = {
+        "type": "object",
+        "properties": {
+            "place": {"type": "string"},
+            "when": {"type": "string"},
+            "days": {"type": ["integer", "string"]},
+        },
+    }
+    assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
+    assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
+        "a",
+        "many",
+        "c",
+        datetime.date(2024, 5, 1),
+    )
     with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
-        bound_and_called(plain, {"place": "a", "when": "soon"}, parameters=contract)
+        bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
     with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
-        bound_and_called(plain, {"place": "a", "size": 1}, parameters=contract)
-    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {"from": 1, "cik-A": 2}
+        bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
+    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
+        "from": 1,
+        "cik-A": 2,
+    }
 
 
 def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
-    def call(back: typing.Callable): return back
+    def call(back: typing.Callable):
+        return back
+
     assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
 
 
-@pytest.mark.parametrize("model, arguments, result", [
-    (dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]), {"place": "a", "when": "2024-05-01"}, ("a", 1, "c", datetime.date(2024, 5, 1))),
-    (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-])
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
 def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(plain, name="f", parameters=model)[1]
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
     assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(plain, arguments, parameters=model), result)
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
 
 
 def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children): return children
+    def take(value, children):
+        return children
+
     schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
     assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
     assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
 
 
-@pytest.mark.parametrize("func, options, problems", [
-    (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
-    (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
-    (plain, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
-    (plain, {"parameters": {"properties": {"town": {}}}}, ['parameters: "town" is no parameter (there are: place, days, unit, when)',
-                                                           'parameters: "place" is missing, and the function needs it']),
-    (plain, {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}}, ['parameters: "days" is filled in by the program (leave it out)']),
-    (plain, {"parameters": int}, ["parameters: must be a JSON Schema, or a dataclass, TypedDict, NamedTuple, attrs or pydantic class",
-                                  'parameters: "place" is missing, and the function needs it']),
-    (plain, {"parameters": Node}, ['parameters: "value" is no parameter (there are: place, days, unit, when)', 'parameters: "children" is no parameter (there are: '
-                                   'place, days, unit, when)', 'parameters: "place" is missing, and the function needs it']),
-    (type, {}, ["no signature found"]),
-])
+@pytest.mark.parametrize(
+    "func, options, problems",
+    [
+        (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
+        (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
+        (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
+        (
+            forecast,
+            {"parameters": {"properties": {"town": {}}}},
+            [
+                'parameters: "town" is no parameter (there are: place, days, unit, when)',
+                'parameters: "place" is missing, and the function needs it',
+            ],
+        ),
+        (
+            forecast,
+            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
+            ['parameters: "days" is filled in by the program (leave it out)'],
+        ),
+        (
+            forecast,
+            {"parameters": int},
+            [
+                "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+                'parameters: "place" is missing, and the function needs it',
+            ],
+        ),
+        (
+            forecast,
+            {"parameters": Node},
+            [
+                'parameters: "value" is no parameter (there are: place, days, unit, when)',
+                'parameters: "children" is no parameter (there are: place, days, unit, when)',
+                'parameters: "place" is missing, and the function needs it',
+            ],
+        ),
+        (type, {}, ["no signature found"]),
+    ],
+)
 def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems):
     with pytest.raises(ToolDefinitionError) as caught:
         toolreg._form_of_function(func, name="f", **options)
@@ -1539,15 +2324,19 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
     def bad(call: typing.Callable, shape: "Nowhere", who: Injected[str], good: int): ...  # noqa: F821
+
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(bad)
-    for problem in ("call: Callable has no JSON form (write", "shape: NameError: name 'Nowhere' is not defined", 'who: has no value (write inject={"who": ...}, or a default)'):
+    for problem in (
+        "call: Callable has no JSON form (write",
+        "shape: NameError: name 'Nowhere' is not defined",
+        'who: has no value (write inject={"who": ...}, or a default)',
+    ):
         assert problem in str(caught.value)
 
 
 # --- string annotations
-MODULE = '''
-from __future__ import annotations
+MODULE = """
 import dataclasses, functools
 from typing import TYPE_CHECKING
 
@@ -1570,12 +2359,15 @@ def make():
     return use
 
 def hides(it: int, hidden: Missing): ...
-'''
+"""
 
 
-@pytest.fixture()
-def written_apart(tmp_path, monkeypatch):
-    (tmp_path / "written_apart.py").write_text(MODULE)
+LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
+
+
+@pytest.fixture(params=LATE)
+def written_apart(tmp_path, monkeypatch, request):
+    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("written_apart")
     yield module
@@ -1583,13 +2375,17 @@ def written_apart(tmp_path, monkeypatch):
 
 
 def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
-    for wrap in (lambda func: func, logged, written_apart.logged):
-        Local, it = bound_and_called(wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0})
+    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
+        Local, it = bound_and_called(
+            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
+        )
         assert alike(it, Local(1, [Local(2)]))
 
 
 def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == ["it"]
+    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
+        "it"
+    ]
     with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
         parameters_of(written_apart.hides)
 
@@ -1598,7 +2394,10 @@ def test_a_class_of_the_calling_function_is_found_by_its_name():
     @dataclasses.dataclass
     class Here:
         number: int
-    def use(it: "Here"): return it
+
+    def use(it: "Here"):
+        return it
+
     assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
@@ -2785,7 +3584,7 @@ def test_a_result_without_a_json_form_is_still_a_success():
         assert not result.is_error and result.content and result.content.isprintable()
 
 
-@given(json_values)
+@given(any_json)
 def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
     expected = value if isinstance(value, str) else toolreg._write_json(to_json(value))
     assert toolreg._content_of(value) == toolreg._printable(expected)
@@ -3015,6 +3814,15 @@ def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
             assert [result.value for result in results] == [1, None, 3, None, None]
             assert type(results[1].error) is ValueError and "is missing" in results[3].content
             assert isinstance(results[4].error, ToolTimeoutError)
+
+
+def test_what_an_importer_made_stays_here():
+    class Refusing:
+        def submit(self, *_):
+            raise AssertionError("shipped")
+    tool = Tool("here", "", {}, lambda: 1, ToolMetadata(source="mcp"))
+    assert ToolRegistry([tool], executor=Refusing()).invoke("here", {}).value == 1
+    assert asyncio.run(ToolRegistry([tool], executor=Refusing()).ainvoke("here", {})).value == 1
 
 
 class Untravelled(Exception):
@@ -3274,6 +4082,100 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 
 
 # ---------------------------------------------------------------------------
+# 12. Older drafts and formats: rows added to section 2's tables
+# ---------------------------------------------------------------------------
+OLDER = [       # dialect, schema, values that fit, values that do not
+    (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]], [[1], ["a", "b"]]),
+    (DRAFT_07, {"items": {"type": "string"}, "additionalItems": False}, [["a", "b"]], [[1]]),
+    (DRAFT_07, {"dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": False}}, [{}, {"a": 1, "b": 2}, {"c": 1, "d": 2}], [{"a": 1}, {"c": 1}, {"e": 1}]),
+    (DRAFT_07, {"definitions": {"i": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/i", "minimum": 5}}}, [{"a": 1}], [{"a": "x"}]),
+    (DRAFT_07, {"prefixItems": [False], "minContains": 9, "dependentRequired": {"a": ["b"]}, "unevaluatedItems": False}, [[1], {"a": 1}], []),
+    (DRAFT_07, {"definitions": {"i": {"$id": "#int", "type": "integer"}}, "items": {"$ref": "#int"}}, [[1]], [["x"]]),
+    (DRAFT_2019_09, {"items": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [["a"]], [[1, "a"], ["a", "b"]]),
+    (DRAFT_2019_09, {"$id": "http://x/s", "$recursiveAnchor": True, "$ref": "t", "unevaluatedProperties": False, "$defs": {"t": {
+        "$id": "t", "$recursiveAnchor": True, "properties": {"kids": {"items": {"$recursiveRef": "#"}}}}}}, [{"kids": [{"kids": []}]}], [{"kids": [{"kid": 1}]}]),
+    (DRAFT_2019_09, {"prefixItems": [False], "minContains": 2, "contains": True}, [[1, 2]], [[1]]),
+]
+
+
+@pytest.mark.parametrize(("dialect", "schema", "fitting", "wrong"), OLDER, ids=lambda value: type(value).__name__)
+def test_older_drafts_are_read_as_they_were_written(dialect, schema, fitting, wrong):
+    for validator in (Validator(schema, dialect=dialect), Validator({"$schema": dialect, **schema}), Validator({"$schema": dialect + "#", **schema})):
+        assert [validator.is_valid(value) for value in fitting + wrong] == [True] * len(fitting) + [False] * len(wrong)
+        assert [bool(list(validator.iter_errors(value))) for value in fitting + wrong] == [False] * len(fitting) + [True] * len(wrong)
+
+
+def test_a_schema_may_lead_to_one_of_another_draft():
+    old = {"$schema": DRAFT_07, "items": [{"type": "string"}]}
+    validator = Validator({"items": {"$ref": "http://x/old"}}, resources={"http://x/old": old})
+    assert validator.is_valid([["a"]]) and not validator.is_valid([[1]])
+    with pytest.raises(SchemaError, match="items: is not a schema"):
+        check_schema({"items": [{"type": "string"}]})
+    with pytest.raises(SchemaError, match="is not an object of schemas and arrays of strings"):
+        check_schema({"$schema": DRAFT_07, "dependencies": {"a": 1}})
+
+
+def test_coercion_follows_the_older_keywords():
+    schema = {"$schema": DRAFT_07, "definitions": {"i": {"type": "integer"}}, "items": [{"$ref": "#/definitions/i"}], "additionalItems": {"type": "boolean"}}
+    assert coerce(["1", "true"], schema) == [1, True]
+
+
+FORMATS = {     # format: (texts that have it, texts that do not)
+    "date": ("2024-02-29 2000-02-29 0001-01-01", "2023-02-29 1900-02-29 2024-13-01 2024-1-1 2024-04-31 \u0662024-01-01 2024-01-01x"),
+    "time": ("12:00:00Z 23:59:60Z 00:29:60-23:30 08:30:06.28+01:00", "24:00:00Z 22:59:60Z 12:00:00 12:60:00Z 12:00:00+24:00 12:00:61Z"),
+    "date-time": ("2024-02-29T12:00:00Z 1998-12-31t15:59:60.1-08:00", "2023-02-29T12:00:00Z 2024-02-29 2024-02-29T12:00:00 2024-02-29T25:00:00Z"),
+    "duration": ("P1Y2M3DT4H5M6S P2W PT1M P0D", "P P1Y2D PT P1W1D 1D PT0.5S P1D2H"), "uuid": ("2eb8aa08-AA98-11ea-b4aa-73b441d16380", "2eb8aa08aa9811eab4aa73b441d16380 x"),
+    "email": ('a.b@example.com "a@b"@x.org a@[127.0.0.1] a@[IPv6:::1]', "a .a@x.org a..b@x.org a@b@c.de a@[1.2.3.400] @x a@"),
+    "idn-email": ("\u03b4@\u03b4.com", "x a@-x"), "hostname": ("a a-b.C1 xn--9n2bp8q", "-a a- a..b a_b " + "a" * 64 + " xn--X a.b. ab--c"),
+    "idn-hostname": ("\uc2e4\ub840.\ud14c\uc2a4\ud2b8 l\u00b7l \u05d0\u05f3\u05d1 a\u3002b", "a\u00b7l \u302ea \u05f3 \u0300a a\u05d0 \u200d \u0660\u06f0 a.-b \u30fb"),
+    "ipv4": ("1.2.3.4 0.0.0.0 255.255.255.255", "1.2.3 1.2.3.256 01.2.3.4 1.2.3.4.5"), "ipv6": (":: ::1 1:2:3:4:5:6:7:8 ::ffff:1.2.3.4", "1:2 ::1%eth0 :::1 12345:: ::1.2.3.04"),
+    "uri": ("http://a/b?c#d urn:x:y mailto:a@b http://[::1]:80/%20", "/a a http://a/%zz http://a:b/ http://[::x]/ 1a:b http:/[::1] a\\b"),
+    "uri-reference": ("a /a ?q # //h/p ./a:b a:b", "\\ 1:b %z //h:x/ //a@b@c/ \xe9"), "iri": ("http://\xe9/\u03c0?\u03c0 urn:\u03c0", "\u03c0 http://a/\\"), "iri-reference": ("\u03c0 /\u03c0", "\\"),
+    "uri-template": ("{+a} a{b.c,d:3}/{e*} %20", "{ {a:0} {} a} {a,,b} %"), "json-pointer": ("/a/~0~1 / /a//b", "a /~2 #/a"),
+    "relative-json-pointer": ("0 1/a 10#", "01 -1 /a 0##"), "regex": (r"^a\d$ (?<n>a)\k<n> [] \cA", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_asserted_where_that_is_asked_for(name):
+    validator = Validator({"format": name}, formats=True)
+    fitting, wrong = (texts.split(" ") for texts in FORMATS[name])
+    assert {text: validator.is_valid(text) for text in fitting + wrong} == {**dict.fromkeys(fitting, True), **dict.fromkeys(wrong, False)}
+    assert validator.is_valid(5) and is_valid(wrong[0], {"format": name})
+    assert not validator.is_valid(fitting[0] + "\n") or name in ("json-pointer", "regex")
+    assert str(next(validator.iter_errors(wrong[0]))) == f"(root): {json.dumps(wrong[0], ensure_ascii=False)} does not have the format \"{name}\""
+
+
+def test_all_formats_are_tested_and_unknown_ones_are_ignored():
+    assert toolreg._FORMATS.keys() == FORMATS.keys()
+    assert Validator({"format": "colour"}, formats=True).is_valid("x")
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(sorted(FORMATS)), st.text() | st.text("0123456789:-./TZPYMDWH+@[]{}#%~xn\\u05d0\u200d\u00b7"))
+def test_any_text_has_a_format_or_has_not(name, text):
+    assert Validator({"format": name}, formats=True).is_valid(text) in (True, False)
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
+def test_the_official_suite_for_older_drafts_passes(draft, dialect):
+    outcomes = list(suite_outcomes(draft, dialect))
+    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
+def test_the_formats_of_the_official_suite_pass(draft, least):
+    passed = 0
+    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07 if draft == "draft7" else DRAFT_2020_12)
+            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
+    assert passed >= least
+
+
+# ---------------------------------------------------------------------------
 # 13. Tools from classes
 # ---------------------------------------------------------------------------
 class Shelf:
@@ -3433,6 +4335,24 @@ def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
     result = registry.invoke("add", {"a": "1", "toolcall_reason": "why"})
     assert (result.value, result.reason, tool.given) == (2, "why", [{"a": 1}])
     assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
+
+
+def test_what_langchain_injects_is_neither_shown_nor_taken_from_the_model():
+    class Shown:
+        model_fields = {"a": int}
+
+        @staticmethod
+        def model_json_schema():
+            return {"title": "Shown", "description": "D", **ADD}
+
+    class Everything:
+        model_fields = {"a": int, "user": str}
+    tool = LangChainLike("add", lambda given: ToolMessageLike("7"), Shown, args_schema=Everything,
+                         get_input_schema=lambda: Everything)
+    registry = ToolRegistry(langchain_tools(tool))
+    assert registry["add"].parameters == {**ADD, "additionalProperties": False}
+    assert "- user: is not allowed here (there are: a)" in registry.invoke("add", {"a": 1, "user": "root"}).content
+    assert registry.invoke("add", {"a": 1}).value == "7" and tool.given[0]["type"] == "tool_call"
 
 
 def test_a_tool_with_a_coroutine_is_awaited():
@@ -3992,6 +4912,10 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
      {"anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}]}),
     ({"allOf": [{"type": "string"}], "nullable": True}, {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
     ({"nullable": True}, {}),
+    ({"properties": {"a": {"nullable": True, "readOnly": True, "type": "string"}}}, {"properties": {}}),
+    ({"nullable": True, "description": "D", "default": None}, {"description": "D", "default": None}),
+    ({"type": "string", "nullable": True, "description": "D"},
+     {"description": "D", "anyOf": [{"type": "string"}, {"type": "null"}]}),
     ({"type": "number", "minimum": 1, "exclusiveMinimum": True, "maximum": 2, "exclusiveMaximum": False},
      {"type": "number", "exclusiveMinimum": 1, "maximum": 2}),
     ({"type": "number", "exclusiveMinimum": 1}, {"type": "number", "exclusiveMinimum": 1}),
@@ -4175,6 +5099,9 @@ def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_r
         with pytest.raises(ToolDefinitionError) as caught:
             openapi_tools(document, auth=auth)
         assert str(caught.value) == text
+    request, _ = sent_by(describe(json_body({"type": "array"}), method="post"), {"body": []},
+                         headers={"Content-Type": "a/b"})
+    assert "\r\ncontent-type: a/b\r\n" in request
     request, result = sent_by(document, {}, headers={"X-Token": "mine", "Accept": "text/x"})
     assert "\r\nx-token: mine\r\n" in request and "\r\naccept: text/x\r\n" in request and not result.is_error
     with pytest.raises(HttpError, match="headers: X-Token must be text without control characters"):
@@ -5126,6 +6053,25 @@ def test_lone_surrogates_and_nan_do_not_reach_the_wire():
             ask(url, temperature=math.nan)
 
 
+@pytest.mark.parametrize(
+    "message, sent",
+    [
+        ({"role": "assistant", "content": None, "refusal": None}, {"role": "assistant", "content": ""}),
+        ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "add", "arguments": {"a": 1}}}]},
+            {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]},
+        ),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}]}, None),
+        ({"role": "tool", "tool_call_id": "c1", "content": ""}, None),
+    ],
+)
+def test_a_message_is_sent_as_every_server_takes_it(message, sent):
+    with serving(completion({"content": "42"})) as (url, requests):
+        ask(url, messages=[message])
+    assert sent_body(requests[0])["messages"] == [sent or message]
+
+
 # ---------------------------------------------------------------------------
 # 19. Command line, and the trace it prints
 # ---------------------------------------------------------------------------
@@ -5219,9 +6165,8 @@ def flow_messages(api_format):
 def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors():
     assert trace(flow_messages("openai-chat")) == FLOW_TEXT
     assert trace(flow_messages("openai-chat"), style="mermaid") == FLOW_DIAGRAM
-    assert (
-        trace([{"role": "system", "content": "be good"}, {"role": "assistant", "content": None}]) == "system  be good"
-    )
+    odd = [{"role": "system", "content": ["be", "good"]}, {"role": "assistant", "content": None}]
+    assert trace(odd) == "system  be\nsystem  good"
 
 
 @pytest.mark.parametrize("api_format", ["openai-responses", "anthropic", "gemini"])
@@ -5248,6 +6193,20 @@ def test_a_trace_reads_objects_of_sdks_and_text_beside_calls():
     assert trace(flow) == 'model   let me see\nmodel   calls add {"a": 1}  [t1]\ntool    add answers [t1] 2'
 
 
+def test_what_a_terminal_would_obey_or_not_show_is_spelled_out():
+    bad = "\0\x07\x1b\r\x7f\x9b\u061c\u200b\u200f\u2028\u202a\u202e\u2066\ufeff\ud800\U000e0041"
+    assert trace([{"role": "user", "content": f"北京 é\t🎉 {bad}"}]) == "user    北京 é\t🎉 " + (
+        "\\x00\\x07\\x1b\\r\\x7f\\x9b\\u061c\\u200b\\u200f\\u2028\\u202a\\u202e\\u2066\\ufeff\\ud800\\U000e0041"
+    )
+
+
+def test_a_long_text_is_cut_in_a_trace_and_shorter_in_a_diagram():
+    talk = [{"role": "user", "content": "x" * 5_000}]
+    assert trace(talk) == "user    " + "x" * toolreg.TRACE_CHARACTERS + "…"
+    assert trace(talk, style="mermaid").endswith("U->>M: " + "x" * toolreg.DIAGRAM_CHARACTERS + "…")
+    assert "…" not in trace([{"role": "user", "content": "x" * toolreg.TRACE_CHARACTERS}])
+
+
 def test_a_trace_refuses_what_it_cannot_read():
     with pytest.raises(ValueError, match='style: must be "text" or "mermaid" \\(got "html"\\)'):
         trace([], style="html")
@@ -5266,7 +6225,7 @@ def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
     ]
     rows = trace(flow).split("\n")
     assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
-    assert not toolreg._UNSEEN.search("".join(rows)) and not set("\r\x1b\x85\u2028").intersection("".join(rows))
+    assert not re.search(toolreg._UNSEEN, "".join(rows)) and not set("\r\x1b\x85\u2028").intersection("".join(rows))
     lines = trace(flow, style="mermaid").split("\n")
     expected = 3 + (not output.startswith("Error: ")) + bool(words) + 2 + (1 if output.startswith("Error: ") else 3)
     assert len(lines) == 1 + expected
@@ -5291,6 +6250,7 @@ def add(a: int, b: int = 1) -> int:
 FUNCTIONS_FILE = '''
 import dataclasses
 import sibling
+from textwrap import shorten
 
 @dataclasses.dataclass
 class Place:
@@ -5321,8 +6281,9 @@ def user_files(tmp_path, monkeypatch):
     (tmp_path / "my_tools.py").write_text(TOOLS_FILE)
     (tmp_path / "functions.py").write_text(FUNCTIONS_FILE)
     yield tmp_path
-    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(tmp_path) in str(getattr(module, "__file__", "")):
+            del sys.modules[name]
 
 
 def run_main(capsys, *argv):
@@ -5377,7 +6338,7 @@ def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_fi
         (["call", "two.py", "{}"], "two.py: write MODULE:NAME (there are: one, two)"),
         (["chat", "my_tools.py", "hi"], "ollama"),
         (["chat", "my_tools.py", "hi", "--base-url", "http://127.0.0.1:9"], "which model?"),
-        (["chat", "my_tools.py", "hi", "--base-url", "ftp://x", "--model", "m"], "url: does not begin with http"),
+        (["chat", "my_tools.py", "hi", "--base-url", "ftp://x", "--model", "m"], "toolreg: url: "),
         (
             ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--max-turns", "0"],
             "max_turns: must be",
@@ -5503,6 +6464,26 @@ def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
     )
 
 
+def test_a_vendored_copy_shares_its_module_with_the_files_that_import_it(user_files):
+    package = user_files / "app" / "_vendor"
+    package.mkdir(parents=True)
+    (package / "toolreg.py").write_text(SOURCE, "utf-8")
+    source = TOOLS_FILE.replace("from toolreg", "from app._vendor.toolreg")
+    (user_files / "my_tools.py").write_text(source.replace('name="add_numbers"', 'description="Ours"'))
+    listed = run_python("-m", "app._vendor.toolreg", "list", "my_tools", cwd=user_files)
+    assert listed == "add                      Ours\n"
+
+
+def test_ctrl_c_ends_a_command_quietly(monkeypatch, capsys):
+    class Interrupted(io.StringIO):
+        def readline(self, *_):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Interrupted())
+    status, out, err = run_main(capsys, "demo", "--step")
+    assert (status, err) == (130, "") and out.endswith("[Enter] ")
+
+
 def test_a_reader_that_has_seen_enough_ends_the_demo_quietly(tmp_path):
     demo = subprocess.Popen(
         [sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -5550,23 +6531,10 @@ def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_
     call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
     stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
     with serving(stream) as (url, _):
-        argv = [
-            "chat",
-            "my_tools.py",
-            "hi",
-            "--base-url",
-            url,
-            "--model",
-            "m",
-            "--stream",
-            "--max-turns",
-            "1",
-            "--mermaid",
-            "flow.mmd",
-        ]
+        argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
         status, out, err = run_main(capsys, *argv)
-    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 1")
-    assert out.startswith(
+    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
+    assert out.count("\nmodel   let\n") == 2 and out.startswith(
         "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
         "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
     )

@@ -266,7 +266,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
 # slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
-MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, which nothing here prevents
+MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
 MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
 
 _Check = Callable[[Any], bool]
@@ -288,6 +288,7 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
 
 
 def _both(one: _Table, other: _Table) -> _Table:
+    """Join tables so that both have to be passed."""
     return {kind: one[kind] + other[kind] for kind in one if kind in other}
 
 
@@ -326,10 +327,14 @@ def _plain(value: Any) -> Any:
 
 def _passes(table: _Table, value: Any) -> bool:
     """Judge any value; what is no JSON value fits only where everything does."""
-    value = _plain(value)
-    if type(value) not in _ANYTHING:
-        return table == _ANYTHING
-    return type(value) in table and all(check(value) for check in table[type(value)])
+    checks = table.get(type(value))
+    if checks is None and type(value) not in _ANYTHING:
+        value = _plain(value)
+        checks = table.get(type(value), () if table == _ANYTHING else None)
+    for check in checks or ():
+        if not check(value):
+            return False
+    return checks is not None
 
 
 def _too_deep(value: Any) -> bool:
@@ -361,6 +366,7 @@ _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "d
 _HOLDERS = frozenset({
     "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
     "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
+_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 _SAME = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
 
 
@@ -391,10 +397,12 @@ def _steps(document: Any, pointer: str) -> Iterator[Any]:
     """Yield the document and all that a JSON pointer leads through; raise a LookupError where it leads nowhere."""
     yield document
     for token in _unquoted(pointer).split("/")[1:]:
-        token = token.replace("~1", "/").replace("~0", "~")
-        if not isinstance(document, dict) and not (isinstance(document, list) and re.fullmatch("0|[1-9][0-9]*", token)):
+        key: Any = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,9}", token):
+            key = int(token)
+        elif not isinstance(document, dict):
             raise LookupError(token)
-        document = document[token if isinstance(document, dict) else int(token)]
+        document = document[key]
         yield document
 
 
@@ -404,20 +412,31 @@ def _pointer(document: Any, reference: str) -> Any:
 
 
 def _unquoted(text: str) -> str:
-    return re.sub("(?:%[0-9A-Fa-f]{2})+", lambda some: bytes.fromhex(some[0].replace("%", "")).decode("utf-8", "replace"), text)
+    def decoded(some: re.Match[str]) -> str:
+        return bytes.fromhex(some[0].replace("%", "")).decode("utf-8", "replace")
+    return re.sub("(?:%[0-9A-Fa-f]{2})+", decoded, text)
+
+
+def _joined(base: str, reference: str) -> str:
+    from urllib.parse import urljoin
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
 
 
 # Patterns: ECMA-262's regular expressions in Python's words
-_TOKEN = re.compile(r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
-    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]""", re.VERBOSE)
+_TOKEN = r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
+    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]"""
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
 _OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", "(?<": "(?P<",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-_CATEGORIES = {"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
-               "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+_CATEGORIES = {
+    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
+    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
 
 
 def _translated(source: str) -> str:
@@ -425,7 +444,7 @@ def _translated(source: str) -> str:
     if len(source) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN} characters")
     texts, inside = ["(?a)"], False
-    for token in _TOKEN.findall(source):
+    for token in re.findall(_TOKEN, source, re.VERBOSE):
         text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
         inside = token != "]" if inside else token in ("[", "[^")
         texts.append(text)
@@ -435,7 +454,8 @@ def _translated(source: str) -> str:
 def _escape(token: str, inside: bool) -> str:
     kind, rest = token[1], token[2:].strip("{}<>")
     if kind in "pP" and rest:
-        return _ranges(rest.rpartition("=")[2], kind == "P") if inside else f"[{_ranges(rest.rpartition('=')[2], kind == 'P')}]"
+        ranges = _ranges(rest.rpartition("=")[2], kind == "P")
+        return ranges if inside else f"[{ranges}]"
     if kind == "u" and rest:
         high, _, low = rest.partition("\\u")
         return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
@@ -496,12 +516,13 @@ class _Rule:
             if isinstance(node, str):
                 continue
             near = node.nearest(whole if key is _ITSELF else part)
+            drop = part is None and key in self.optional and not node.fits(None)
             if key is _ITSELF:
                 whole = near
-            elif near is not part or near is None and key in self.optional and not node.fits(None):
+            elif near is not part or drop:
                 whole = whole.copy() if whole is value else whole
                 whole[key] = near
-                if near is None:
+                if drop:
                     del whole[key]
         return whole
 
@@ -519,7 +540,8 @@ _OF_TYPE = {name: _says(table, f"is not {words}") for name, (words, table) in _T
 def _type(names: str | list[str], node: _Node) -> _Rule:
     if isinstance(names, str):
         return _OF_TYPE[names]
-    return _says(_one_of([_TYPES[name][1] for name in names]), "is not " + " or ".join([_TYPES[name][0] for name in names]))
+    words = " or ".join([_TYPES[name][0] for name in names])
+    return _says(_one_of([_TYPES[name][1] for name in names]), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
@@ -528,17 +550,17 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
         for kind in (int, float) if type(value) in (int, float) else (type(value),):
             allowed.setdefault(kind, set()).add(_canonical(value))
     node.compiler.guarded |= dict in allowed or list in allowed
-    table = {kind: (some.__contains__ if kind is str else _is_among(some),) for kind, some in allowed.items()}
-    return _says(table, words, *values)
+    return _says({kind: (_among(some, kind),) for kind, some in allowed.items()}, words, *values)
 
 
-def _is_among(allowed: set[Any]) -> _Check:
-    return lambda value: _canonical(value) in allowed
+def _among(some: set[Any], kind: type) -> _Check:
+    return some.__contains__ if kind is str else lambda value: _canonical(value) in some
 
 
 def _multiple_of(step: float, node: _Node) -> _Rule:
     def exact(value: float) -> bool:
-        from fractions import Fraction      # of the numbers as they are written: 0.3 is three times 0.1
+        from fractions import Fraction
+        # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else repr(each)) for each in (value, step))
         return number % unit == 0
     table = {**_ANYTHING, int: (exact,), float: (math.isfinite, exact)}
@@ -567,7 +589,7 @@ _FORMATS: dict[str, _Check] = {}
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
-    others = [name for name in names if name not in node.arguments.get("properties", ())]   # properties looks for its own
+    others = [name for name in names if name not in node.arguments.get("properties", ())]   # the rest is its business
     return _Rule(dict, lambda value: [(name, None, "is missing", ()) for name in names if name not in value],
                  _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
 
@@ -575,8 +597,9 @@ def _required(names: list[str], node: _Node) -> _Rule:
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
     plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()]
+    check = _all_there(plan) if len(required) == len(plan) else _some_there(plan)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
-                 _only([dict], _all_there(plan) if len(required) == len(plan) else _some_there(plan)), subs.keys() - required)
+                 _only([dict], check), subs.keys() - required)
 
 
 # The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
@@ -653,11 +676,13 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _contains(sub: _Node, node: _Node) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
-    words = "contains no item that fits" if (least, most) == (1, math.inf) else f"contains not {_shown(least)} to {_shown(most)} items that fit"
 
     def parts(value: list[Any]) -> list[_Part]:
         fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.fits(item)]
-        return fitting if least <= len(fitting) <= most else [(_ITSELF, value, f"{_shown(value)} {words}", ())]
+        if least <= len(fitting) <= most:
+            return fitting
+        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
+        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
     return _Rule(list, parts)
 
 
@@ -671,7 +696,7 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
             return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
-            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} of the alternatives, not exactly one", ())]
+            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
         if all(map(_is_of_other_type, faults)):
             kinds = dict.fromkeys(few[0].message.partition(" is not ")[2] for few in faults)
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(kinds)}", ())]
@@ -695,9 +720,9 @@ def _all_of(subs: list[_Node], node: _Node) -> _Rule:
 
 
 def _if(test: _Node, node: _Node) -> _Rule:
-    cases = [[(sub, steps)] if sub else [] for sub, steps in ((node.arguments.get("else"), ("else",)), (node.arguments.get("then"), ("then",)))]
-    return _Rule(None, lambda value: [(_ITSELF, value, sub, steps) for sub, steps in ([(test, ())] if test.fits(value) else [])
-                                      + cases[test.fits(value)]])
+    then, other = node.arguments.get("then", test), node.arguments.get("else")
+    return _Rule(None, lambda value: [(_ITSELF, value, test, ()), (_ITSELF, value, then, ("then",))] if test.fits(value)
+                 else [(_ITSELF, value, other, ("else",))] if other else [])
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -714,28 +739,37 @@ def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iter
     return _Rule(kind, parts)
 
 
+def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
+    """Give the maker of a rule that compares with its argument."""
+    return lambda argument, node: _says(_only(kinds, check(argument)), words, argument)
+
+
+# What an argument has to be, in the words of the error
+def _is_a(*kinds: type) -> _Check:
+    return lambda argument: isinstance(argument, kinds)
+
+
 def _is_number(argument: Any) -> bool:
     return isinstance(argument, (int, float)) and not isinstance(argument, bool) and argument - argument == 0
 
 
 def _are_names(argument: Any) -> bool:
-    return isinstance(argument, list) and all(isinstance(name, str) for name in argument) and len({*argument}) == len(argument)
+    strings = isinstance(argument, list) and all(isinstance(name, str) for name in argument)
+    return strings and len({*argument}) == len(argument)
 
 
-# What an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
-_COUNT, _NUMBER, _NAME, _NAMES = "a non-negative integer", "a number", "a plain name", "an array of different strings"
+_COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
 _FORMS: dict[str, _Check] = {
-    _SCHEMA: lambda argument: isinstance(argument, (dict, bool)),
-    _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0,
-    _SCHEMA_MAP: lambda argument: isinstance(argument, dict),
+    _SCHEMA: _is_a(dict, bool), _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0,
+    _SCHEMA_MAP: _is_a(dict), _TEXT: _is_a(str), "a boolean": _is_a(bool), "an array": _is_a(list),
+    "any value": _is_a(object),
     _COUNT: lambda argument: _is_number(argument) and argument >= 0 and argument == int(argument),
     _NUMBER: _is_number, "a number greater than 0": lambda argument: _is_number(argument) and argument > 0,
-    _TEXT: lambda argument: isinstance(argument, str), "a boolean": lambda argument: isinstance(argument, bool),
-    _NAME: lambda argument: isinstance(argument, str) and re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument) is not None,
+    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
     "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
-    "an array": lambda argument: isinstance(argument, list), "any value": lambda argument: True, _NAMES: _are_names,
-    "an object of arrays of strings": lambda argument: isinstance(argument, dict) and all(map(_are_names, argument.values())),
+    _DIFFERENT: _are_names, "an object of arrays of strings": lambda argument: (
+        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
     "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
         _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
 }
@@ -743,28 +777,30 @@ _FORMS: dict[str, _Check] = {
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
 _CORE: dict[str, _Row] = {
-    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
-    "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None), "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
+    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None),
+    "$dynamicAnchor": (_NAME, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
+    "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
 }
 _VALIDATION: dict[str, _Row] = {
     "type": ("a type or an array of types", _type), "enum": ("an array", _enum),
     "const": ("any value", lambda value, node: _enum([value], node, "is not")),
-    "minimum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value >= n), "is less than", n)),
-    "maximum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value <= n), "is greater than", n)),
-    "exclusiveMinimum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value > n), "is not greater than", n)),
-    "exclusiveMaximum": (_NUMBER, lambda n, _: _says(_only([int, float], lambda value: value < n), "is not less than", n)),
+    "minimum": (_NUMBER, _limit([int, float], lambda n: lambda value: value >= n, "is less than")),
+    "maximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value <= n, "is greater than")),
+    "exclusiveMinimum": (_NUMBER, _limit([int, float], lambda n: lambda value: value > n, "is not greater than")),
+    "exclusiveMaximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value < n, "is not less than")),
     "multipleOf": ("a number greater than 0", _multiple_of),
-    "minLength": (_COUNT, lambda n, _: _says(_only([str], lambda value: len(value) >= n), "has fewer characters than", n)),
-    "maxLength": (_COUNT, lambda n, _: _says(_only([str], lambda value: len(value) <= n), "has more characters than", n)),
+    "minLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) >= n, "has fewer characters than")),
+    "maxLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) <= n, "has more characters than")),
     "pattern": (_TEXT, _pattern),
-    "minItems": (_COUNT, lambda n, _: _says(_only([list], lambda value: len(value) >= n), "has fewer items than", n)),
-    "maxItems": (_COUNT, lambda n, _: _says(_only([list], lambda value: len(value) <= n), "has more items than", n)),
+    "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
+    "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
     "uniqueItems": ("a boolean", _unique_items), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
-    "minProperties": (_COUNT, lambda n, _: _says(_only([dict], lambda value: len(value) >= n), "has fewer properties than", n)),
-    "maxProperties": (_COUNT, lambda n, _: _says(_only([dict], lambda value: len(value) <= n), "has more properties than", n)),
-    "required": (_NAMES, _required),
+    "minProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) >= n, "has fewer properties than")),
+    "maxProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) <= n, "has more properties than")),
+    "required": (_DIFFERENT, _required),
     "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value for other in needs[name] if other not in value])),
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value])),
 }
 _APPLICATOR: dict[str, _Row] = {
     "properties": (_SCHEMA_MAP, _properties), "patternProperties": (_SCHEMA_MAP, _pattern_properties),
@@ -774,9 +810,10 @@ _APPLICATOR: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
-    "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
-    "not": (_SCHEMA, lambda sub, _: _says(_only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
+    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of),
+    "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
+    "not": (_SCHEMA, lambda sub, _: _says(
+        _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
     "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
         (_ITSELF, value, subs[name], (name,)) for name in subs if name in value])),
@@ -795,12 +832,11 @@ class _Dialect(NamedTuple):
     asserts_formats: bool = False
 
 
-_DIALECTS = {DRAFT_2020_12: _Dialect({keyword: row for rows in _VOCABULARIES.values() for keyword, row in rows.items()})}
+_DIALECTS = {DRAFT_2020_12: _Dialect({word: made for some in _VOCABULARIES.values() for word, made in some.items()})}
 
 
 class _Resource:
     """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
-
     def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
         self.uri, self.root, self.dialect = uri, root, dialect
         self.anchors: dict[str, Any] = {}
@@ -808,11 +844,10 @@ class _Resource:
 
 
 def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Answer once per value and run; else alternatives in alternatives would multiply, and references that meet again."""
+    """Answer once per value and run; else alternatives in alternatives would multiply, and so would references."""
     def remembered(self: _Node, value: Any) -> Any:
-        memo, key = self.compiler.memo, (self, method, id(value))
-        known = memo.get(key) or memo.setdefault(key, (method(self, value), value))     # keeping a value keeps its id its own
-        return known[0]
+        memo, key = self.compiler.memo, (self, method, id(value))       # while a value is kept, its id is its own
+        return (memo.get(key) or memo.setdefault(key, (method(self, value), value)))[0]
     return remembered
 
 
@@ -869,37 +904,30 @@ class _Node:
                 self.here.append(sub)
             return sub
         if keyword in _MAPS:
-            return {name: sub if isinstance(sub, list) else node(sub, name) for name, sub in argument.items()}
-        return [node(sub, index) for index, sub in enumerate(argument)] if isinstance(argument, list) else node(argument)
+            names = list if keyword == "dependencies" else ()       # draft-07 has arrays of names among its schemas
+            return {name: sub if isinstance(sub, names) else node(sub, name) for name, sub in argument.items()}
+        many = isinstance(argument, list)
+        return [node(sub, index) for index, sub in enumerate(argument)] if many else node(argument)
 
     def finish(self, table: _Table) -> None:
         kind = next(iter(table), None)
         test = _fused(table[kind]) if kind else None
-
-        def fits(value: Any) -> bool:
-            if type(value) is kind:
-                return test is None or test(value)
-            checks = table.get(type(value))
-            if checks is None:
-                return _passes(table, value)
-            for check in checks:
-                if not check(value):
-                    return False
-            return True
-        self.table, self.kind, self.test, self.fits = table, kind, test, fits
+        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else _passes(table, value)
+        self.table, self.kind, self.test = table, kind, test
 
     def report(self, problem: str, *steps: str | int) -> None:
         self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
 
     def target(self, reference: str) -> _Node:
-        """Compile what a reference leads to; a dynamic one, to the outermost schema of that name if to any of that name."""
+        """Compile what a reference leads to; if that has a dynamic name, it may be to the outermost of that name."""
         schema, resource, name = True, self.resource, reference.partition("#")[2]
         try:
             schema, resource = self.compiler.find(reference, resource)
         except LookupError:
             self.report(f"{_shown(reference)} leads nowhere", self.keyword)
         if self.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            schema, resource = next((place.dynamic[name], place) for place in (*self.scope, resource) if name in place.dynamic)
+            resource = next(place for place in (*self.scope, resource) if name in place.dynamic)
+            schema = resource.dynamic[name]
         self.here.append(self.compiler.node(schema, resource, self.scope, (reference,), later=True))
         return self.here[-1]
 
@@ -926,9 +954,8 @@ class _Node:
             raise SchemaError("$ref: the schema refers to itself without end, or too often in a row")
         return self.length
 
-    @_once
-    def judge(self, value: Any) -> bool:
-        return self.fits(value)
+    judge = _once(lambda node, value: node.fits(value))
+    seen = _once(lambda node, value: set().union(*(rule.seen(value) for rule in node.rules)))
 
     @_once
     def faults(self, value: Any) -> list[ValidationError]:
@@ -937,15 +964,14 @@ class _Node:
         value = _plain(value)
         if type(value) not in _ANYTHING:
             return [ValidationError(f"a value of the type {type(value).__name__} is not a JSON value", keyword="type")]
-        found = [ValidationError("is not allowed here")] if self.schema is False else []
+        if self.schema is False:
+            return [ValidationError("is not allowed here")]
+        found: dict[Any, ValidationError] = {}          # what several references find is said once
         for rule in self.rules:
             if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
-                found.extend(rule.faults(value))
-        return found
-
-    @_once
-    def seen(self, value: Any) -> set[Any]:
-        return set().union(*(rule.seen(value) for rule in self.rules))
+                for fault in rule.faults(value):
+                    found.setdefault((fault.path, fault.message), fault)
+        return [*found.values()]
 
     @_once
     def nearest(self, value: Any) -> Any:
@@ -1001,15 +1027,15 @@ class _Compiler:
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base = self.dialect_of(metaschema["$schema"])
-        listed = {name.rpartition("/")[2]: needed for name, needed in metaschema.get("$vocabulary", {}).items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}       # format-assertion, -annotation
+        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()} if vocabulary else {}
+        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        left_out = {keyword for name, rows in _VOCABULARIES.items() if wanted and name not in wanted for keyword in rows}
-        return base._replace(rows={keyword: row for keyword, row in base.rows.items() if keyword not in left_out},
-                             asserts_formats="format-assertion" in listed)
+        left_out = {word for name in _VOCABULARIES.keys() - (wanted or _VOCABULARIES) for word in _VOCABULARIES[name]}
+        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        return base._replace(rows=kept, asserts_formats="format-assertion" in listed)
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -1033,7 +1059,7 @@ class _Compiler:
             home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
         elif "$id" in names:
             home.anchors[names["$id"][1:]] = schema
-        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
+        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
             if keyword in names:
                 table[names[keyword]] = schema
         if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
@@ -1056,14 +1082,14 @@ class _Compiler:
             uri = _joined(home.uri, uri)
             home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
         if fragment and not fragment.startswith("/"):
-            return home.anchors[_unquoted(fragment)], home
+            return {**home.dynamic, **home.anchors}[_unquoted(fragment)], home
         for schema in _steps(home.root, fragment):
             home = self.homes.get(id(schema), home)
         return schema, home
 
     def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
              later: bool = False) -> _Node:
-        """Give a compiled schema; what a reference leads to may have to wait, so that no chain is too long for the stack."""
+        """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
         resource = self.homes.get(id(schema), resource)
         if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
             scope = (*scope, resource)
@@ -1080,14 +1106,6 @@ class _Compiler:
             node.build()
             self.depth -= 1
         return node
-
-
-_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
-
-
-def _joined(base: str, reference: str) -> str:
-    from urllib.parse import urljoin
-    return urljoin(base, reference)
 
 
 class Validator:
@@ -1191,7 +1209,7 @@ def to_json(value: Any) -> Any:
 
 
 def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = False) -> Any:
-    """Give the JSON form of a value inside the objects with the ids `around`; `strict`: raise rather than make up a text."""
+    """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
     if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
         return value
@@ -1207,7 +1225,8 @@ def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = Fals
                         for key, item in value.items()}
             if kind is list or kind is tuple:
                 return [_json_form(item, around, depth + 1, strict) for item in value]
-            return _json_form(_writer_of(kind)(value), around, depth, strict)
+            write = _writer_of(kind)                # type: ignore[arg-type]
+            return _json_form(write(value), around, depth, strict)
         finally:
             around.discard(id(value))
     except Exception:
@@ -1246,6 +1265,10 @@ def _duration_text(value: Any) -> str:
     return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
 
 
+def _iso_text(value: Any) -> Any:
+    return value.isoformat()
+
+
 def _base64_text(value: Any) -> str:
     from base64 import b64encode
     return b64encode(value).decode()
@@ -1259,20 +1282,20 @@ def _member_form(member: Any) -> Any:
 
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    return getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return name
 
 
 def _full_name(thing: Any) -> str:
     """Give `module.name` of a class or a form of typing; a table of such names needs no imports."""
-    module = getattr(thing, "__module__", None)
+    module = str(getattr(thing, "__module__", ""))
     return f"{_MODULES.get(module, module)}.{getattr(thing, '__qualname__', '')}"
 
 
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
-_ISO_TEXT: Callable[[Any], Any] = lambda value: value.isoformat()
 # how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
-    "datetime.datetime": _ISO_TEXT, "datetime.date": _ISO_TEXT, "datetime.time": _ISO_TEXT,
+    "datetime.datetime": _iso_text, "datetime.date": _iso_text, "datetime.time": _iso_text,
     "datetime.timedelta": _duration_text, "decimal.Decimal": str, "fractions.Fraction": str, "uuid.UUID": str,
     "pathlib.PurePath": str, "ipaddress._IPAddressBase": str, "collections.UserString": str,
     "enum.Enum": _member_form, "builtins.bytes": _base64_text, "builtins.bytearray": _base64_text,
@@ -1296,7 +1319,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 
 
 @functools.lru_cache(maxsize=512)
-def _writer_of(kind: type) -> Callable[[Any], Any]:
+def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
     named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
     shaped = (write for fits, write in _WRITERS_BY_SHAPE if fits(kind))
@@ -1346,17 +1369,14 @@ _SOME_DEFAULT = object()                            # there is one, and it is no
 
 
 # --- readers
-def _unfit(errors: Iterable[ValidationError]) -> ToolArgumentError:
-    errors = list(errors)
-    return ToolArgumentError("\n".join(map(str, errors)), errors)
-
-
-def _unreadable(message: str) -> ToolArgumentError:
-    return _unfit([ValidationError(message)])
+def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
+    """Make the error that holds these; a mere message is about the whole value."""
+    located = [ValidationError(each) if isinstance(each, str) else each for each in errors]
+    return ToolArgumentError("\n".join(map(str, located)), located)
 
 
 def _reads(make: _Read, parts: Callable[[Any], Iterable[tuple[str | int, _Read, Any]]]) -> _Read:
-    """Make a reader of `make`; where it fails, each of the (key, reader, part) is read again, so that all errors are told."""
+    """Make a reader of `make`; where it fails, all (key, reader, part) are read again, so that all errors are told."""
     def read(value: Any) -> Any:
         try:
             return make(value)
@@ -1367,7 +1387,7 @@ def _reads(make: _Read, parts: Callable[[Any], Iterable[tuple[str | int, _Read, 
                     read_part(part)
                 except ToolArgumentError as unfit:
                     errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-            raise _unfit(errors) from None
+            raise _unfit(*errors) from None
     return read
 
 
@@ -1384,96 +1404,87 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
     return _reads(read_fields, lambda value: ((name, read, value[name]) for name, read in rows if name in value))
 
 
-def _reads_class(construct: Callable[..., Any], read_fields: _Read) -> _Read:
-    """Make the reader of a class; what its constructor refuses is an error of the arguments."""
+def _reads_class(construct: _Read, read_fields: _Read) -> _Read:
+    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
     def read(value: Any) -> Any:
         values = read_fields(value)
         try:
-            return construct(**values)
+            return construct(values)
         except Exception as error:
             raise _refused_by(error) from None
     return read
 
 
-def _refused_by(error: Exception) -> ToolArgumentError:
+def _refused_by(error: Any) -> ToolArgumentError:
     try:                                            # pydantic lists its errors with their places
-        return _unfit([ValidationError(each["msg"], each["loc"]) for each in error.errors()])  # type: ignore[attr-defined]
+        return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
     except Exception:
-        return _unreadable(f"is refused ({_error_text(error)})")
+        return _unfit(f"is refused ({_error_text(error)})")
 
 
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    return _reads(lambda value: construct(map(read, value)),
-                  lambda value: ((index, read, item) for index, item in enumerate(value)))
+def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
+    """Make a check whose validator is compiled when it is first asked."""
+    made: list[Validator] = []
+
+    def fits(value: Any) -> bool:
+        if not made:
+            made.append(Validator({**schema, "$defs": definitions}))
+        return made[0].is_valid(value)
+    return fits
 
 
-def _reads_tuple(reads: Sequence[_Read]) -> _Read:
-    return _reads(lambda value: tuple(read(item) for read, item in zip(reads, value)),
-                  lambda value: zip(range(len(reads)), reads, value))
-
-
-def _reads_mapping(construct: Callable[[Any], Any], read_key: _Read, read: _Read) -> _Read:
-    return _reads(lambda value: construct({read_key(key): read(item) for key, item in value.items()}),
-                  lambda value: (row for key, item in value.items() for row in ((key, read_key, key), (key, read, item))))
-
-
-def _reads_key(form: _Form) -> _Read:
+def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
     """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
-    validator = functools.cache(lambda: Validator(form.schema))
+    fits = _fits(form.schema, definitions)
 
     def read_key(text: str) -> Any:
-        value: Any = text
-        if not validator().is_valid(text):
-            try:
-                value = _read_json(text)
-                validator().validate(value)
-            except ValueError:
-                raise _unreadable(f"{_shown(text)} is not a key of the right type") from None
+        try:
+            value = text if fits(text) else _read_json(text)
+        except ValueError:
+            value = None
+        if not (value is text or fits(value)):
+            raise _unfit(f"{_shown(text)} is not a key of the right type")
         return form.read(value)
     return read_key
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
-    """Make the reader of a union: of the members that a value fits, take the one that would write it the same."""
-    by_type: dict[type, list[_Form]] = {}
-    validator = functools.cache(lambda place: Validator({**members[place].schema, "$defs": definitions}))
+    """Make the reader of a union: the first member that the value fits and that can read it."""
+    by_type: dict[type, list[tuple[_Read, Callable[[Any], bool]]]] = {}
 
     def read(value: Any) -> Any:
         kind = type(value)
         if kind not in by_type:
-            by_type[kind] = [form for form in members if _may_be(form.schema, kind)]
+            able = [form for form in members if _may_be(form.schema, kind)]
+            by_type[kind] = [(form.read, _fits(form.schema, definitions)) for form in able]
         if len(by_type[kind]) == 1:
-            return by_type[kind][0].read(value)
-        readings, unfit = [], _unreadable("fits no member of the union")
-        for place, form in enumerate(members):
-            if form in by_type[kind] and validator(place).is_valid(value):
-                try:
-                    readings.append(form.read(value))
-                except ToolArgumentError as error:
-                    unfit = error
-        if not readings:
-            raise unfit
-        return next((reading for reading in readings if kind is str or _is_wire(to_json(reading), value)), readings[0])
+            return by_type[kind][0][0](value)
+        unfit = _unfit("fits no member of the union")
+        for read_member, fits in by_type[kind]:
+            try:
+                if fits(value):
+                    return read_member(value)
+            except ToolArgumentError as error:
+                unfit = error
+        raise unfit
     return read
-
-
-def _is_wire(wire: Any, value: Any) -> bool:
-    return type(wire) is type(value) and wire == value
 
 
 _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "number"), float: ("number", "integer"),
                str: ("string",), list: ("array",), dict: ("object",)}
 
 
-def _may_be(schema: dict[str, Any], kind: type, named: bool = True) -> bool:
-    """Tell whether JSON of this Python type may fit the schema; `named` is what is said of a reference."""
-    if "$ref" in schema:
-        return named
+def _may_be(schema: dict[str, Any], kind: type) -> bool:
+    """Tell whether JSON of this Python type may fit the schema."""
     if "anyOf" in schema:
-        return any(_may_be(each, kind, named) for each in schema["anyOf"])
+        return any(_may_be(each, kind) for each in schema["anyOf"])
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
+
+
+def _takes_null(schema: dict[str, Any]) -> bool:
+    return "$ref" not in schema and _may_be(schema, type(None))
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1486,15 +1497,14 @@ def _as_float(value: Any) -> Any:
 
 _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
-_ISO = re.compile(r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?"
-                  r"(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?([Zz]|[+-]\d\d(?::?\d\d){0,2}(?:\.\d{6})?)?)?\Z", re.ASCII)
-_DURATION = re.compile(r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
-                       re.ASCII)
+_ISO = (r"(?a)(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?"
+        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z")
+_DURATION = r"(?a)([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
 
 
 def _read_iso(cls: Any, text: str) -> Any:
     """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
-    found = _ISO.match(text)
+    found = re.match(_ISO, text)
     if not found or bool(found[2]) != hasattr(cls, "hour"):     # a date-time without a time would be a guess
         raise ValueError
     date, clock, second, fraction, offset = found.groups()
@@ -1507,7 +1517,7 @@ def _read_iso(cls: Any, text: str) -> Any:
 
 
 def _read_duration(cls: Any, text: str) -> Any:
-    found = _DURATION.match(text)
+    found = re.match(_DURATION, text)
     if not found:
         raise ValueError
     names = ("weeks", "days", "hours", "minutes", "seconds")
@@ -1520,68 +1530,57 @@ def _read_base64(cls: Any, text: str) -> Any:
     return cls(b64decode(text, validate=True))
 
 
-# class -> (what an error calls its text, what the schema says besides "string", how it is read)
-_BYTES = ("base64 text", {"contentEncoding": "base64"}, _read_base64)
-_PATH = ("a path", {"format": "path"}, lambda cls, text: cls(text))
-_SPELLED: dict[str, tuple[str, dict[str, str], Callable[[Any, str], Any]]] = {
-    "datetime.datetime": ("a date-time", {"format": "date-time"}, _read_iso),
-    "datetime.date": ("a date", {"format": "date"}, _read_iso),
-    "datetime.time": ("a time", {"format": "time"}, _read_iso),
-    "datetime.timedelta": ("a duration", {"format": "duration"}, _read_duration),
-    "uuid.UUID": ("a uuid", {"format": "uuid"}, lambda cls, text: cls(text)),
-    "decimal.Decimal": ("a decimal number", {"format": "decimal"}, lambda cls, text: cls(text)),
-    "fractions.Fraction": ("a fraction", {"format": "fraction"}, lambda cls, text: cls(text)),
-    "ipaddress.IPv4Address": ("an ipv4 address", {"format": "ipv4"}, lambda cls, text: cls(text)),
-    "ipaddress.IPv6Address": ("an ipv6 address", {"format": "ipv6"}, lambda cls, text: cls(text)),
-    "ipaddress.IPv4Network": ("an ipv4 network", {"format": "ipv4network"}, lambda cls, text: cls(text)),
-    "ipaddress.IPv6Network": ("an ipv6 network", {"format": "ipv6network"}, lambda cls, text: cls(text)),
-    "pathlib.Path": _PATH, "pathlib.PurePath": _PATH, "pathlib.PosixPath": _PATH, "pathlib.PurePosixPath": _PATH,
-    "pathlib.WindowsPath": _PATH, "pathlib.PureWindowsPath": _PATH, "builtins.bytes": _BYTES, "builtins.bytearray": _BYTES,
+# class -> (format, how its text is read; None: by the class itself)
+_SPELLED: dict[str, tuple[str, Callable[[Any, str], Any] | None]] = {
+    "datetime.datetime": ("date-time", _read_iso), "datetime.date": ("date", _read_iso),
+    "datetime.time": ("time", _read_iso), "datetime.timedelta": ("duration", _read_duration),
+    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None), "fractions.Fraction": ("fraction", None),
+    "ipaddress.IPv4Address": ("ipv4", None), "ipaddress.IPv6Address": ("ipv6", None),
+    "ipaddress.IPv4Network": ("ipv4network", None), "ipaddress.IPv6Network": ("ipv6network", None),
+    "builtins.bytes": ("base64", _read_base64), "builtins.bytearray": ("base64", _read_base64),
+    **{f"pathlib.{pure}{system}Path": ("path", None) for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
 }
 
 
 def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
-    noun, says, parse = _SPELLED[_full_name(cls)]
+    name, parse = _SPELLED[_full_name(cls)]
+    article = {"i": "an ", "b": ""}.get(name[0], "a ")
 
     def read(text: str) -> Any:
         try:
-            return parse(cls, text)
+            return parse(cls, text) if parse else cls(text)
         except (ValueError, ArithmeticError):
-            raise _unreadable(f"{_shown(text)} is not {noun}") from None
-    return _Form({"type": "string", **says}, read, cls.__hash__ is not None)
+            raise _unfit(f"{_shown(text)} is not {article}{name}") from None
+    keyword = "contentEncoding" if name == "base64" else "format"
+    return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
 
 
 # --- string annotations
+# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
+_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _CLASS_HINTS = functools.lru_cache(maxsize=512)(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class, resolved; where a name is not found, also by what its callers know."""
+    """Give the annotations of a function or class; names that are not found there are looked for in its callers."""
     try:
         return _CLASS_HINTS(thing) if isinstance(thing, type) else typing.get_type_hints(thing, include_extras=True)
     except Exception:
         hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
-        hints.update({name: _resolved(annotation, names) for name, annotation in _annotations_of(owner).items()})
+        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
+            hints[name] = _resolved(annotation, names)
     return hints
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """Give what an annotation means, or the exception that says why it means nothing: a fault only where it is needed."""
+    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
     try:
         return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
     except Exception as error:
         return error
-
-
-def _annotations_of(owner: Any) -> dict[str, Any]:
-    if sys.version_info >= (3, 14):
-        import annotationlib
-        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-    return (vars(owner) if isinstance(owner, type) else {"__annotations__": getattr(owner, "__annotations__", {})}
-            ).get("__annotations__", {})
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
@@ -1594,20 +1593,16 @@ def _names_for(owner: Any) -> dict[str, Any]:
         frame = frame.f_back
     function = inspect.unwrap(owner) if callable(owner) else owner
     if inspect.isfunction(function):
-        names.update(inspect.getclosurevars(function).nonlocals)
-    if owner:
-        module = sys.modules.get(owner.__module__)
-        names.update({owner.__name__: owner, **getattr(function, "__globals__", vars(module) if module else {})})
+        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
+    elif owner:
+        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
     return names
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _anything(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return _Form({}, hashable=False)
-
-
-def _inner(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.form(args[0] if args else Any)
+def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
+    return _reads(lambda value: construct(map(read, value)),
+                  lambda value: ((index, read, item) for index, item in enumerate(value)))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1615,13 +1610,14 @@ def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        read = _same if construct is list and item.read is _same else _reads_array(construct, item.read)
-        return _Form({"type": "array", "items": item.schema}, read, construct is frozenset)
+        same = construct is list and item.read is _same
+        return _Form({"type": "array", "items": item.schema}, _same if same else _reads_array(construct, item.read),
+                     hashable=construct is frozenset)
     return row
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args and annotation in (tuple, typing.Tuple):
+    if not args and annotation in (tuple, typing.Tuple):         # noqa: UP006
         args = (Any, ...)
     forms = [build.form(arg) for arg in args if arg not in ((), ...)]
     hashable = all(form.hashable for form in forms)
@@ -1631,41 +1627,40 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     if all(form.schema == forms[0].schema for form in forms):
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    return _Form(schema, _reads_tuple([form.read for form in forms]), hashable)
+    reads = [form.read for form in forms]
+    return _Form(schema, _reads(lambda value: tuple(read(item) for read, item in zip(reads, value)),
+                                lambda value: zip(range(len(reads)), reads, value)), hashable)
 
 
 # in the names of an object, a key that is no text is JSON text
-_NAMES: dict[Any, dict[str, Any]] = {
+_KEY_NAMES: dict[Any, dict[str, Any]] = {
     "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
     "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
 }
 
 
-def _mapping_of(construct: Callable[[Any], Any]) -> _TypeRow:
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
-        schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-        if key.schema in ({}, {"type": "string"}):
-            read = _same if construct is dict and item.read is _same else _reads_mapping(construct, key.read, item.read)
-            return _Form(schema, read, hashable=False)
+def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
+    key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
+    read_key, read = key.read, item.read
+    if key.schema not in ({}, {"type": "string"}):
         key = build.hashed(key, annotation)
+        read_key = _reads_key(key, build.definitions)
         wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _NAMES.get(key.schema.get("type"), key.schema)
-        if names:
-            schema["propertyNames"] = dict(names)
-        return _Form(schema, _reads_mapping(construct, _reads_key(key), item.read), hashable=False)
-    return row
+        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+        schema.update({"propertyNames": dict(names)} if names else {})
+    if read_key is read is _same:
+        return _Form(schema, hashable=False)
+    return _Form(schema, _reads(lambda value: {read_key(name): read(item) for name, item in value.items()},
+                                lambda value: [*((name, read_key, name) for name in value),
+                                               *((name, read, item) for name, item in value.items())]), hashable=False)
 
 
-def _union(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return _union_of([build.form(arg) for arg in args], build)
-
-
-def _union_of(forms: list[_Form], build: _Builder) -> _Form:
-    null = {"type": "null"}
-    others = [form for form in forms if form.schema != null]
-    if any(_may_be(form.schema, type(None), named=False) for form in others):
-        forms = others
+def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
+    forms = list(members)
+    others = [form for form in forms if form.schema != {"type": "null"}]
+    if len(others) < len(forms) and any(_takes_null(form.schema) for form in others):
+        forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
     read = _same if all(form.read is _same for form in forms) else _reads_union(forms, build.definitions)
@@ -1674,7 +1669,7 @@ def _union_of(forms: list[_Form], build: _Builder) -> _Form:
 
 def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
     try:
-        wires = [_json_form(value, set(), strict=True) for value in args]
+        wires = [value if type(value) in _SCALARS else _json_form(value, set(), strict=True) for value in args]
         return _values_form(wires, args)
     except (TypeError, ValueError):
         return build.refuse(annotation)
@@ -1729,11 +1724,6 @@ def _add_note(schema: dict[str, Any], note: Any) -> None:
                 schema.update(dict.fromkeys(lengths if keyword in ("min", "max") else [keyword], value))
 
 
-def _type_variable(variable: Any, args: Any, build: _Builder) -> _Form:
-    constraints = variable.__constraints__
-    return build.form(typing.Union[constraints] if constraints else variable.__bound__ or Any)
-
-
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
     alias = typing.get_origin(annotation) or annotation
     value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
@@ -1744,16 +1734,8 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
     """Put the known types in the place of type variables."""
     if isinstance(annotation, typing.TypeVar):
         return known.get(annotation, annotation)
-    free = getattr(annotation, "__parameters__", ()) if known and typing.get_origin(annotation) else ()
+    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
     return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
-
-
-def _forward(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.form(_resolved(annotation, _names_for(None)))
-
-
-def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(annotation)
 
 
 # --- classes with named fields
@@ -1762,16 +1744,18 @@ def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) ->
         cls = typing.get_origin(annotation) or annotation
 
         def make() -> _Form:
-            known = dict(zip(getattr(cls, "__parameters__", ()), args))
-            hints = {name: _filled(hint, known) for name, hint in _hints_of(cls).items()}
+            hints = _hints_of(cls)
+            if args:
+                known = dict(zip(cls.__parameters__, args))
+                hints = {name: _filled(hint, known) for name, hint in hints.items()}
             schema, readers, hashable = build.object_of(fields_of(cls, hints), f"{cls.__name__}.")
             text = cls.__dict__.get("__doc__") or ""
             if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
                 schema = {"description": inspect.cleandoc(text), **schema}
             read = _reads_fields(readers) if readers else _same
-            if issubclass(cls, dict):
-                return _Form(schema, read, hashable=False)
-            return _Form(schema, _reads_class(cls, read), hashable and cls.__hash__ is not None)
+            if not issubclass(cls, dict):           # a TypedDict is a dict already
+                read = _reads_class(lambda values: cls(**values), read)
+            return _Form(schema, read, hashable and cls.__hash__ is not None)
         return build.named(annotation, "_".join([cls.__name__, *(getattr(arg, "__name__", "") for arg in args)]), make)
     return row
 
@@ -1807,12 +1791,6 @@ _QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typi
 
 
 def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: so strict models take dates, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
     def adopt(part: Any) -> Any:
         """Refer to what the model defines as to a named type of ours."""
         if not isinstance(part, dict):
@@ -1830,38 +1808,44 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
             return build.refuse(cls, f"fields that have one: {_error_text(error)}")
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        read = _reads_class(lambda value: cls.model_validate_json(_write_json(value)), _same)   # strict models, too
         return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
 
 
 # --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
 _ROWS: dict[str, _TypeRow] = {
-    "typing.Any": _anything, "builtins.object": _anything, "inspect._empty": _anything,
-    "typing.LiteralString": lambda annotation, args, build: build.form(str),
+    **dict.fromkeys(("typing.Any", "builtins.object", "inspect._empty"),
+                    lambda given, args, build: _Form({}, hashable=False)),
+    **dict.fromkeys(("typing.Final", "typing.Required", "typing.NotRequired", "typing.ReadOnly"),
+                    lambda given, args, build: build.form(args[0] if args else Any)),
+    **dict.fromkeys(("typing.Union", "types.UnionType"),
+                    lambda given, args, build: _union_of(map(build.form, args), build)),
+    "typing.LiteralString": lambda given, args, build: build.form(str),
     "builtins.list": _array_of(list), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
-    "builtins.set": _array_of(set), "builtins.frozenset": _array_of(frozenset), "builtins.dict": _mapping_of(dict),
+    "builtins.set": _array_of(set), "builtins.frozenset": _array_of(frozenset), "builtins.dict": _mapping,
     "collections.abc.Sequence": _array_of(list), "collections.abc.MutableSequence": _array_of(list),
     "collections.abc.Iterable": _array_of(list), "collections.abc.Collection": _array_of(list),
     "collections.abc.Set": _array_of(set), "collections.abc.MutableSet": _array_of(set),
-    "collections.abc.Mapping": _mapping_of(dict), "collections.abc.MutableMapping": _mapping_of(dict),
-    "typing.Union": _union, "types.UnionType": _union, "typing.Literal": _literal, "typing.Annotated": _annotated,
-    "typing.Final": _inner, "typing.Required": _inner, "typing.NotRequired": _inner, "typing.ReadOnly": _inner,
+    "collections.abc.Mapping": _mapping, "collections.abc.MutableMapping": _mapping,
+    "typing.Literal": _literal, "typing.Annotated": _annotated,
     **dict.fromkeys(_SPELLED, _spelled),
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
-    (lambda head: isinstance(head, Exception), _refused),       # what came of a name that is not found
-    (lambda head: isinstance(head, (str, typing.ForwardRef)), _forward),
-    (lambda head: isinstance(head, typing.TypeVar), _type_variable),
-    (lambda head: hasattr(head, "__supertype__"), lambda annotation, args, build: build.form(annotation.__supertype__)),
+    (lambda head: isinstance(head, (str, typing.ForwardRef)),
+     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
+        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: hasattr(head, "__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
-    (lambda head: not isinstance(head, type), _refused),
+    (lambda head: not isinstance(head, type), lambda given, args, build: build.refuse(given)),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
     (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
     (lambda head: hasattr(head, "__attrs_attrs__"), _class_with(_attrs_fields)),
     (is_dataclass, _class_with(_dataclass_fields)),
     (lambda head: issubclass(head, tuple) and hasattr(head, "_field_defaults"), _class_with(_namedtuple_fields)),
     (lambda head: issubclass(head, dict) and hasattr(head, "__required_keys__"), _class_with(_typed_dict_fields)),
-    (lambda head: True, _refused),
+    (lambda head: True, lambda given, args, build: build.refuse(given)),
 ]
 _INSTEAD = {
     "collections.abc.Callable": "a Literal of names, or Injected where the program gives the value",
@@ -1873,17 +1857,6 @@ _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where 
 @functools.lru_cache(maxsize=512)
 def _row_of(head: Any) -> _TypeRow:
     return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
-
-
-def _fits_at_sight(value: Any, schema: dict[str, Any]) -> bool:
-    """Tell of a scalar whether it fits, without a validator: that costs more than all the rest."""
-    kind = type(value)
-    if value is None:
-        return _may_be(schema, kind, named=False)
-    if kind not in _SCALARS or not schema.keys() <= {"type", "enum", "description"}:
-        return False
-    typed = schema.get("type") in (_SCALARS[kind], "number" if kind is int else None)
-    return typed and value in schema.get("enum", (value,)) and (kind is not float or math.isfinite(value))
 
 
 class _Builder:
@@ -1934,7 +1907,7 @@ class _Builder:
     def refer(self, key: Any, name: str) -> dict[str, Any]:
         """Give a schema that refers to a named type; `finish` may put the definition in its place."""
         if key not in self.names:
-            name = wished = re.sub(r"\W+", "_", name, flags=re.ASCII)
+            name = wished = name if name.isidentifier() and name.isascii() else re.sub(r"[^a-zA-Z0-9_]+", "_", name)
             while name in self.names.values():
                 name = f"{wished}_{len(self.names)}"
             self.names[key] = name
@@ -1943,9 +1916,9 @@ class _Builder:
         return place
 
     def named(self, key: Any, name: str, make: Callable[[], _Form], inline: bool = False) -> _Form:
-        """Give the form of a named type, made where it is first met; `inline`: referred to only where it holds itself."""
+        """Give the form of a named type, made where it is first met; `inline`: in place, unless it holds itself."""
         if key in self.forms:
-            known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))     # type: ignore[union-attr]
+            known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))  # type: ignore[union-attr]
             return known._replace(schema=self.refer(key, name))
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
@@ -1962,7 +1935,7 @@ class _Builder:
             self.place = owner + name
             form = self.form(annotation)
             text = form.schema.pop("description", text)
-            if default is None:                     # then None is as good as any other value
+            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
                 form = _union_of([form, _Form({"type": "null"})], self)
             properties[name] = schema = form.schema
             if text:
@@ -1979,8 +1952,11 @@ class _Builder:
         return {**schema, "additionalProperties": False}, readers, hashable
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
-        """Say the default in the schema, if it has a JSON form that fits."""
-        if _fits_at_sight(default, schema):
+        """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
+        kind = type(default)
+        if default is None or (
+                _SCALARS.get(kind) == schema.get("type", "") and schema.keys() <= {"type", "enum", "description"}
+                and default in schema.get("enum", (default,)) and (kind is not float or math.isfinite(default))):
             schema["default"] = default
             return
         try:
@@ -2037,7 +2013,7 @@ def from_json(annotation: Any, value: Any) -> Any:
     form = _form_of(annotation)
     errors = list(iter_errors(value, form.schema))
     if errors:
-        raise _unfit(errors)
+        raise _unfit(*errors)
     return form.read(value)
 
 
@@ -2086,13 +2062,13 @@ _SECTIONS = {                       # heading -> whether it lists parameters
     **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
                      "methods", "see also", "references", "todo"), False),
 }
-_MARGIN = re.compile(r"\n( *)(?=\S)")
-_HEADING = re.compile(r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)")
-_INDENTED = re.compile(r"(?:\n[ \t].*|\n(?=\n))*")
-_GOOGLE_ENTRY = re.compile(r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)")
-_NUMPY_ENTRY = re.compile(r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)")
-_SPHINX_FIELD = re.compile(r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?\*{0,2}(\w+)|[\w ]+):"
-                           r"(.*(?:\n[ \t].*)*)")
+_MARGIN = r"\n( *)(?=\S)"
+_HEADING = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)"
+_INDENTED = r"(?:\n[ \t].*|\n(?=\n))*"
+_GOOGLE_ENTRY = r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)"
+_NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
+_SPHINX_FIELD = (r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?\*{0,2}(\w+)|[\w ]+):"
+                 r"(.*(?:\n[ \t].*)*)")
 
 
 def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
@@ -2104,23 +2080,23 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    description, *sections = _HEADING.split(f"\n{_dedented(text.strip().expandtabs())}\n")
+    description, *sections = re.split(_HEADING, f"\n{_dedented(text.strip().expandtabs())}\n")
     for heading, mark, block in zip(sections[::3], sections[1::3], sections[2::3]):
         lists_parameters = _SECTIONS.get(heading.lower())
         if lists_parameters is None:
             description += f"\n{heading}{mark}{block}"
             continue
         if mark == ":":                             # Google's: it ends where the indentation ends
-            end = _INDENTED.match(block).end()      # type: ignore[union-attr]
+            end = re.match(_INDENTED, block).end()      # type: ignore[union-attr]
             description, block = f"{description}\n{block[end:]}", block[:end] + "\n"
         if lists_parameters and mark == ":":
-            texts.update(_GOOGLE_ENTRY.findall(_dedented(block)))
+            texts.update(re.findall(_GOOGLE_ENTRY, _dedented(block)))
         elif lists_parameters:
-            for names, said in _NUMPY_ENTRY.findall(block):
+            for names, said in re.findall(_NUMPY_ENTRY, block):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
     if "\n:" in description:
-        texts.update({name: said for name, said in _SPHINX_FIELD.findall(description) if name})
-        description = _SPHINX_FIELD.sub("", description)
+        texts.update({name: said for name, said in re.findall(_SPHINX_FIELD, description) if name})
+        description = re.sub(_SPHINX_FIELD, "", description)
     while "\n\n\n" in description:
         description = description.replace("\n\n\n", "\n\n")
     return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
@@ -2128,7 +2104,7 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
 
 def _dedented(text: str) -> str:
     """Take away what all lines but the first are indented by."""
-    return text.replace("\n" + min(_MARGIN.findall(text), default=""), "\n")
+    return text.replace("\n" + min(re.findall(_MARGIN, text), default=""), "\n")
 
 
 def _prose(text: str) -> str:
@@ -2146,6 +2122,9 @@ def _docstring_of(func: Any) -> str | None:
 
 
 # --- signatures
+_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
+
+
 class _Takes(NamedTuple):
     """Hold what a function takes: what the model may fill in, and how it is passed."""
 
@@ -2165,7 +2144,7 @@ def _annotated_part(func: Any) -> Any:
         func = func.func
     if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func
-    return func.__init__ if isinstance(func, type) else type(func).__call__
+    return getattr(func, "__init__" if isinstance(func, type) else "__call__")
 
 
 def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
@@ -2173,7 +2152,7 @@ def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], bu
     bound = func.keywords if isinstance(func, functools.partial) else {}
     takes = _Takes([], [], [], inject, {*inject, *bound})
     try:
-        parameters = inspect.signature(func).parameters
+        parameters = inspect.signature(func, **_LENIENT_SIGNATURE).parameters
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
@@ -2259,13 +2238,16 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
 def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
     schema, readers, _ = build.object_of(takes.offered)
     read = _reads_fields(readers) if readers else _same
-    for annotation in takes.rest:
-        rest, known = build.form(annotation), takes.names()
+    if takes.rest:
+        rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _same:
-            named = {**dict.fromkeys(known, _same), **readers}
-            read = lambda value: _reads_fields({**dict.fromkeys(value, rest.read), **named})(value)     # noqa: E731
+            read = _reads_open({**dict.fromkeys(takes.names(), _same), **readers}, rest.read)
     return build.finish(schema), read
+
+
+def _reads_open(readers: Mapping[str, _Read], read_rest: _Read) -> _Read:
+    return lambda value: _reads_fields({**dict.fromkeys(value, read_rest), **readers})(value)
 
 
 def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
@@ -2285,8 +2267,8 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
 
 
 def _reads_if_fitting(form: _Form) -> _Read:
-    validator = functools.cache(lambda: Validator(form.schema))
-    return lambda value: form.read(value) if validator().is_valid(value) else value
+    fits = _fits(form.schema, form.schema.get("$defs", {}))
+    return lambda value: form.read(value) if fits(value) else value
 
 
 def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
@@ -2296,7 +2278,7 @@ def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, A
     if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
     if "properties" not in schema:
-        build.problems.append("parameters: must be a JSON Schema, or a dataclass, TypedDict, NamedTuple, attrs or pydantic class")
+        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
     names = list(getattr(model, "model_fields", schema.get("properties", ())))
     _check_names(names, True, takes, build)
 
@@ -2320,7 +2302,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
 
 
 def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
-    """Make what turns arguments into (args, kwargs); `checked`: the schema is ours, and refuses names that are not taken."""
+    """Make what turns arguments into (args, kwargs); `checked`: the schema refuses names that are not taken."""
     if not (takes.positional or takes.hidden) and (checked or takes.rest):
         return None if read is _same else lambda arguments: ((), read(arguments))
     known = takes.names()
@@ -2329,7 +2311,7 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
         wrong = [name for name in arguments if name in takes.hidden or not (name in known or takes.rest)]
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
-            raise _unfit(ValidationError(words, (name,)) for name in wrong)
+            raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         kwargs = dict(read(arguments))
         for name, value in takes.injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
@@ -3167,8 +3149,10 @@ class Tool:
         return _apply(self.func, *self._bound(arguments, coerce))
 
     async def arun(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
-        """Do what `run` does on the running event loop."""
+        """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
         args, kwargs = self._bound(arguments, coerce)
+        if self.metadata.parallel and not self._is_async:
+            return await _off_loop(self.func, args, kwargs)
         return await _aresult(self.func(*args, **kwargs))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
@@ -3232,6 +3216,7 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 _AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
@@ -3266,7 +3251,7 @@ def _wait_for(value: Any) -> Any:
     import asyncio
     loop = _background_loop()
     if loop is None:
-        return asyncio.new_event_loop().run_until_complete(_outcome(value)).get()
+        return asyncio.run(_outcome(value)).get()
     if asyncio._get_running_loop() is loop:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
@@ -3291,6 +3276,13 @@ class _Outcome(NamedTuple):
         if self.error is not None:
             raise self.error
         return self.value
+
+
+def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
+    try:
+        return _Outcome(func(*args))
+    except BaseException as error:          # on purpose: it is raised again on the thread that waits
+        return _Outcome(None, error)
 
 
 async def _outcome(value: Any) -> _Outcome:
@@ -3319,6 +3311,36 @@ def _background_loop() -> Any:
                 return None
             _LOOPS[process] = loop
         return _LOOPS[process]
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
+    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
+
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
+    """
+    import concurrent.futures
+    import threading
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_running_or_notify_cancel()
+
+    def work() -> None:
+        future.set_result(_caught(func, *args))
+
+    try:
+        threading.Thread(target=work, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        if timed is not None:
+            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+        work()
+    return future
+
+
+async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a sync function from async code, on a thread; what it gives is awaited on the running event loop."""
+    import asyncio
+    context = contextvars.copy_context()
+    outcome = await asyncio.wrap_future(_on_daemon(context.run, _called, func, args, kwargs))
+    return await _aresult(outcome.get())
 
 
 # --- for importers
@@ -3374,7 +3396,6 @@ _FAILED: dict[type, str] = {
                "If the arguments are the cause, change them; else go on without it.",
 }
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
-_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _json_text = _json_writer(default=to_json)
 _NOBODY: deque[int] = deque()
@@ -3750,14 +3771,18 @@ def _content_of(value: Any) -> str:
 # --- running foreign code: here, on threads, on an executor
 def _leaves(tool: Tool, executor: Any) -> bool:
     """Tell whether a function runs somewhere else than where it is called."""
-    return tool.metadata.timeout is not None or (executor is not None and tool.metadata.parallel)
+    return tool.metadata.timeout is not None or (executor is not None and _ships(tool))
+
+
+def _ships(tool: Tool) -> bool:             # what an importer made holds a connection, which cannot travel
+    return tool.metadata.parallel and tool.metadata.source == "python"
 
 
 def _elsewhere(work: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
     tool = work[0]
-    if executor is None and tool._is_async:
+    if tool._is_async and (executor is None or not _ships(tool)):
         return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
     future = _started(work, executor, contextvars.copy_context(), _apply)
     try:
@@ -3774,38 +3799,9 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
 def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) -> Any:
     """Start a tool's function elsewhere; give the future of its _Outcome."""
     tool, *function = work
-    if executor is not None and tool.metadata.parallel:
+    if executor is not None and _ships(tool):
         return executor.submit(_shipped, *function)
     return _on_daemon(context.run, call, *function, timed=tool if tool.metadata.timeout else None)
-
-
-def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
-    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
-
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
-    """
-    import concurrent.futures
-    import threading
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_running_or_notify_cancel()
-
-    def work() -> None:
-        future.set_result(_caught(func, *args))
-
-    try:
-        threading.Thread(target=work, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        if timed is not None:
-            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        work()
-    return future
-
-
-def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
-    try:
-        return _Outcome(func(*args))
-    except BaseException as error:          # on purpose: it is raised again on the thread that waits
-        return _Outcome(None, error)
 
 
 def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
@@ -3846,7 +3842,7 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
     tool, func, args, kwargs = work
 
     async def finished() -> _Outcome:
-        if executor is None and tool._is_async:
+        if tool._is_async and (executor is None or not _ships(tool)):
             return await _outcome(_stepwise(context, func(*args, **kwargs)))
         outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context, _called))
         return await _outcome(_stepwise(context, outcome.value)) if inspect.isawaitable(outcome.value) else outcome
@@ -3907,7 +3903,7 @@ def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 7 8 9 10
+#    uses 1 7 8 9
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
@@ -3961,11 +3957,7 @@ async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registr
 
 async def _asked(model: Model, given: dict[str, Any]) -> Any:
     """Ask a model from async code; a sync one is asked on a thread, so that the event loop goes on."""
-    import asyncio
-    if _is_async(model):
-        return await _aresult(model(**given))
-    answer = await asyncio.wrap_future(_on_daemon(contextvars.copy_context().run, _called, model, (), given))
-    return await _aresult(answer.get())
+    return await (_aresult(model(**given)) if _is_async(model) else _off_loop(model, (), given))
 
 
 def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
@@ -4113,14 +4105,15 @@ _FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstan
 _OLD: dict[str, _Row] = {
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
 _DIALECTS[DRAFT_2019_09] = _Dialect({
-    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items()
-       if keyword not in ("$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED)},
+    **{name: made for name, made in _DIALECTS[DRAFT_2020_12].rows.items()
+       if name not in ("$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED)},
     "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None), **_OLD,
     "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
 _DIALECTS[DRAFT_07] = _Dialect({
-    **{keyword: row for rows in (_VALIDATION, _APPLICATOR) for keyword, row in rows.items()
-       if keyword not in ("minContains", "maxContains", "dependentRequired", "dependentSchemas", "prefixItems")},
-    "$schema": (_TEXT, None), "$id": (_TEXT, None), "$ref": (_TEXT, _reference), "definitions": (_SCHEMA_MAP, None), **_OLD, "format": (_TEXT, _format),
+    **{name: made for name, made in (*_VALIDATION.items(), *_APPLICATOR.items())
+       if name not in ("minContains", "maxContains", "dependentRequired", "dependentSchemas", "prefixItems")},
+    "$schema": (_TEXT, None), "$id": (_TEXT, None), "$ref": (_TEXT, _reference), "definitions": (_SCHEMA_MAP, None),
+    **_OLD, "format": (_TEXT, _format),
     "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, ref_alone=True)
 
 
@@ -4160,12 +4153,14 @@ def _is_pattern(text: str) -> bool:
 
 
 # A host name in any script, by IDNA 2008: by category, with exceptions, and what must not stand where
-_GOOD, _BAD = "-\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u200c\u200d\u3007\u30fb", "\u0640\u07fa\u302e\u302f\u3031-\u3035\u303b"
-_VIRAMAS = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0e3a\u0f84\u1039\u17d2"
-_MISPLACED = re.compile(
-    f"^-|-$|^..--|[{_BAD}]|(?<!l)\u00b7|\u00b7(?!l)|\u0375(?![\u0370-\u03ff\u1f00-\u1fff])|(?<![\u0590-\u05ff])[\u05f3\u05f4]"
-    "|^(?!.*[\u3005\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]).*\u30fb|[\u0660-\u0669].*[\u06f0-\u06f9]"
-    f"|[\u06f0-\u06f9].*[\u0660-\u0669]|(?<![{_VIRAMAS}])\u200d|(?<![{_VIRAMAS}\u0620-\u064a])\u200c|(?<=[\u0620-\u064a])\u200c(?![\u0620-\u064a])")
+_GOOD = "-\u00b7\u0375\u05f3\u05f4\u06fd\u06fe\u0f0b\u200c\u200d\u3007\u30fb"
+_VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0e3a\u0f84\u1039\u17d2"
+_MISPLACED = "|".join([
+    "^-|-$|^..--|[\u0640\u07fa\u302e\u302f\u3031-\u3035\u303b]", "(?<!l)\u00b7|\u00b7(?!l)",
+    "\u0375(?![\u0370-\u03ff\u1f00-\u1fff])|(?<![\u0590-\u05ff])[\u05f3\u05f4]",
+    "^(?!.*[\u3005\u3007\u3041-\u3096\u30a1-\u30fa\u3400-\u9fff]).*\u30fb",
+    "[\u0660-\u0669].*[\u06f0-\u06f9]|[\u06f0-\u06f9].*[\u0660-\u0669]", f"(?<![{_VIRAMA}])\u200d",
+    f"(?<![{_VIRAMA}\u0620-\u064a])\u200c|(?<=[\u0620-\u064a])\u200c(?![\u0620-\u064a])"])
 
 
 def _is_idn(text: str) -> bool:
@@ -4174,7 +4169,7 @@ def _is_idn(text: str) -> bool:
     kinds = [[bidirectional(character) for character in label] for label in labels]
     rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
     return all(labels) and len(".".join(map(_ascii_label, labels))) <= 253 and not (rightward and any(
-        row[0] not in ("L", "R", "AL") or row[0] == "L" and not {"R", "AL", "AN"}.isdisjoint(row) or {"EN", "AN"} <= {*row}
+        row[0] not in ("L", "R", "AL") or {"EN", "AN"} <= {*row} or row[0] == "L" and {"R", "AL", "AN"} & {*row}
         for row in kinds))
 
 
@@ -4188,9 +4183,9 @@ def _label(text: str) -> str:
         except UnicodeError:
             return ""
         return label if not label.isascii() and _ascii_label(label) == text.lower() and _label(label) else ""
-    right = normalize("NFC", label) == label and not _MISPLACED.search(label) and len(_ascii_label(label)) <= 63 and all(
+    right = label and category(label[0])[0] != "M" and normalize("NFC", label) == label and all(
         category(character) in ("Ll", "Lo", "Lm", "Mn", "Mc", "Nd") or character in _GOOD for character in label)
-    return label if right and label and category(label[0])[0] != "M" else ""
+    return label if right and not re.search(_MISPLACED, label) and len(_ascii_label(label)) <= 63 else ""
 
 
 def _ascii_label(label: str) -> str:
@@ -4198,7 +4193,7 @@ def _ascii_label(label: str) -> str:
 
 
 _DATE, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d+)?(?:[zZ]|[-+]\d\d:\d\d)"
-_HOST = r"(?=.{1,253}\Z)[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*"
+_HOST = r"(?=.{1,253}\Z)LABEL(?:\.LABEL)*".replace("LABEL", "[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)(?<!\b0\d)(?<!\b0\d\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _ATOM, _HIGH = r"[-\w!#$%&'*+/=?^`{|}~]+", "\\x80-\\U0010ffff"
@@ -4225,9 +4220,9 @@ _RELATIVE = rf"(?:{_SCHEME}|(?![^/?#]*:))"
 
 def _is_email(text: str, local: str = rf'{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\]|\\.)*"', host: _Check | None = None) -> bool:
     user, _, domain = text.rpartition("@")
-    literal = domain[1:-1] if domain[:1] == "[" and domain[-1:] == "]" else ""
-    right = (_FORMATS["ipv4"](literal) or literal[:5] == "IPv6:" and _is_ipv6(literal[5:])) if literal else (host or _FORMATS["hostname"])(domain)
-    return bool(right) and re.fullmatch(local, user, re.ASCII) is not None
+    literal = re.fullmatch(rf"\[(?:IPv6:(.*)|{_IPV4})\]", domain)
+    right = (_is_ipv6(literal[1]) if literal[1] else True) if literal else (host or _FORMATS["hostname"])(domain)
+    return right and re.fullmatch(local, user, re.ASCII) is not None
 
 
 def _is_idn_of_email(host: str) -> bool:
@@ -4238,17 +4233,19 @@ def _is_idn_of_email(host: str) -> bool:
 _FORMATS.update({
     "date": _matching(_DATE, _is_day), "time": _matching(_TIME, _is_time),
     "date-time": _matching(f"{_DATE}[tT]{_TIME}", lambda text: _is_day(text) and _is_time(text[11:])),
-    "duration": _matching(
-        r"P(?:\d+W|(?=.)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)"),
-    "ipv4": _matching(_IPV4), "ipv6": _is_ipv6, "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
+    "duration": _matching(r"P(?:\d+W|(?=.)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?"
+                          r"(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)"),
+    "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
+    "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
     "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', _is_idn_of_email),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
     "iri": _uri(_HIGH, _SCHEME), "iri-reference": _uri(_HIGH, _RELATIVE),
-    "uri-template": _matching(r"(?:[^\x00-\x20\x7f\"%<>\\^`{|}]|%[0-9A-Fa-f]{2}|\{[+#./;?&=,!@|]?VAR(?:,VAR)*\})*".replace(
-        "VAR", r"NAME(?:\.NAME)*(?:\*|:[1-9]\d{0,3})?").replace("NAME", "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+")),
+    "uri-template": _matching(
+        r"(?:[^\x00-\x20\x7f\"%<>\\^`{|}]|%[0-9A-Fa-f]{2}|\{[+#./;?&=,!@|]?VAR(?:,VAR)*\})*".replace(
+            "VAR", r"NAME(?:\.NAME)*(?:\*|:[1-9]\d{0,3})?").replace("NAME", "(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+")),
 })
 
 
@@ -4851,9 +4848,11 @@ def _modern(schema: dict[str, Any]) -> dict[str, Any]:
         schema["properties"] = {name: each for name, each in schema["properties"].items() if name not in hidden}
         if hidden and "required" in schema:
             schema["required"] = [name for name in schema["required"] if name not in hidden]
-    if schema.pop("nullable", False) is True and schema.keys() - {"title", "description", "default"}:
-        schema = {"anyOf": [schema, {"type": "null"}]}
-    return schema
+    if schema.pop("nullable", False) is not True:
+        return schema
+    beside: dict[str, Any] = {keyword: schema.pop(keyword) for keyword in ("description", "default", "readOnly")
+                              if keyword in schema}
+    return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
 
 
 def _is_read_only(schema: Any) -> bool:
@@ -5646,14 +5645,15 @@ TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
 
 # Names, arguments and outputs come from strangers. A terminal must not obey them (escape sequences, text that is unseen
-# or runs backwards), and in a diagram they must not become lines, entities or HTML.
-_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
-                     "\U000e0000-\U000e007f]")
-_NOT_IN_DIAGRAM = re.compile(r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:).")
-_SPEAKERS = {"user": "user", "system": "system", "developer": "system", "tool": "tool"}     # anybody else is the model
+# or runs backwards), and in a diagram they must not become lines, entities (ﬂ and ¶ are its marks for them), HTML
+# or a `wrap:` that is swallowed.
+_UNSEEN = ("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+           "\U000e0000-\U000e007f]")
+_NOT_IN_DIAGRAM = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
+_SPEAKERS = {"user": "user", "human": "user", "system": "system", "developer": "system", "tool": "tool"}  # or: model
 _RESULT_KEYS = (("tool_call_id", "content"), ("tool_use_id", "content"), ("call_id", "output"), ("id", "response"),
                 ("name", "response"))
-_TRACE_ROWS = {                   # what a message says: (how it is written, how it is drawn)
+_TRACE_ROWS = {             # what a message says: (how it is written, how it is drawn)
     "system": ("system  {text}", ["note over U,M: {text}"]),
     "user": ("user    {text}", ["U->>M: {text}"]),
     "model": ("model   {text}", ["M->>U: {text}"]),
@@ -5682,15 +5682,15 @@ def _said(message: Any, names: dict[str, str]) -> Iterator[tuple[str, dict[str, 
     plain = to_json(message)
     if not isinstance(plain, dict):
         raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
-    speaker = _SPEAKERS.get(str(plain.get("role")), "model")
+    speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
     blocks = plain.get("content") or plain.get("parts")
     for piece in [plain, *(blocks if isinstance(blocks, list) else ())]:
-        piece = piece.get("functionResponse") or piece
-        keys = next((keys for keys in _RESULT_KEYS if piece.keys() >= set(keys)), None)
-        text = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
+        piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
+        keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
+        text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
         if keys:
             id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
-            name = names.get(id) or piece.get("name", "?")
+            name = names.get(id) or str(piece.get("name", "?"))
             yield "error" if failed else "result", {"id": id, "name": name, "text": text}
         elif text and isinstance(text, str):
             yield speaker, {"text": text}
@@ -5714,7 +5714,7 @@ def _plain_text(content: Any) -> str:
 
 def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
     text = text if len(text) <= most else text[:most] + "…"
-    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return re.sub(_UNSEEN, lambda found: ascii(found[0])[1:-1], text)
 
 
 def _row(kind: str, words: dict[str, str]) -> str:
@@ -5741,7 +5741,8 @@ def _diagram(said: list[tuple[str, dict[str, str]]]) -> str:
 
 def _in_diagram(text: str) -> str:
     lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
-    return "<br/>".join(_NOT_IN_DIAGRAM.sub(lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
+    lines = [re.sub(_NOT_IN_DIAGRAM, lambda found: f"#{ord(found[0])};", line) for line in lines]
+    return "<br/>".join(lines) or "(nothing)"
 
 
 # --- showing a flow as it happens
@@ -5778,7 +5779,7 @@ _DEMO = (                   # (title, question, whether a reason is asked for)
      "What time is it in Oslo, and how will the weather be for three days?", False),
     ("With a reason: toolcall_reason", "How is the weather in Oslo?", True),
 )
-_STEPS = {                  # what the message before was, and what this one is
+_STEPS = {                  # what a message is: the step it belongs to
     "user": "1. The question goes to the model, with the schema of every tool:",
     "call": "2. The model answers with calls. It runs nothing itself:",
     "tool": "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
@@ -5968,8 +5969,9 @@ def _options_of(argv: Sequence[str]) -> Any:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command (`--help` lists them; without one, the demo) and give the exit status."""
-    if __name__ == "__main__":
-        sys.modules.setdefault("toolreg", sys.modules["__main__"])  # for the files that import it
+    if __name__ == "__main__":              # the files that import this one are to find this very module
+        for name in ("toolreg", getattr(__spec__, "name", "toolreg")):
+            sys.modules.setdefault(name, sys.modules["__main__"])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
@@ -5978,6 +5980,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.run(options)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
     except (ToolRegError, OSError, ValueError) as error:
         print("toolreg:", " ".join(_seen(str(error)).split()), file=sys.stderr)
         return 2

@@ -21,29 +21,56 @@ SECONDS = 240               # for one run of the tests; one that takes longer co
 MUTANTS = [
     # 1. words
     (1, "strict=False, parse_float=_finite", "strict=True, parse_float=_finite"),
-    (1, "ensure_ascii=False, allow_nan=False", "ensure_ascii=False, allow_nan=True"),
+    (1, "allow_nan=False", "allow_nan=True"),
     (1, "        if depth > MAX_DEPTH:", "        if depth > MAX_DEPTH + 1:"),
-    (1, "text[:SHOWN_CHARACTERS] + \"…\"", "text[:SHOWN_CHARACTERS]"),
+    (1, 'text[:SHOWN_CHARACTERS] + "…"', "text[:SHOWN_CHARACTERS]"),
+    # 2. JSON Schema
+    (2, 'value >= n), "is less than"', 'value > n), "is less than"'),
+    (2, 'value < n), "is not less than"', 'value <= n), "is not less than"'),
+    (2, 'len(value) >= n), "has fewer characters than"', 'len(value) > n), "has fewer characters than"'),
+    (2, "return number % unit == 0", "return value % step == 0"),
+    (2, "for kind in (int, float) if type(value) in (int, float) else (type(value),):", "for kind in (type(value),):"),
+    (2, "if least <= len(fitting) <= most else", "if least <= len(fitting) else"),
+    (2, "sum(sub.fits(value) for sub in subs) == 1", "sum(sub.fits(value) for sub in subs) >= 1"),
+    (2, "first, each = len(node.arguments.get(before, ())), _each(sub)", "first, each = 0, _each(sub)"),
+    (2, "for key in keys(value) if key not in seen]", "for key in keys(value) if key in seen]"),
+    (2, "key in self.optional and not node.fits(None)", "key in self.optional"),
+    # 3. JSON out
+    (3, '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
+    (3, "sorted(value, key=_place_in_set)", "list(value)"),
+    # 4. types
+    (4, '"additionalProperties": item.schema or True}', '"additionalProperties": True}'),
+    (4, '{**schema, "additionalProperties": False}, readers', "schema, readers"),
+    (4, '(required and word != "typing.NotRequired")', "required"),
+    (4, "if default is None and not _takes_null(form.schema):", "if default is None and _takes_null(form.schema):"),
     # 5. reasons
-    (5, "if name != TOOLCALL_REASON}", "if name != TOOLCALL_REASON or len(arguments) > 2}"),
-    (5, "    if not declared:", "    if declared:"),
-    (5, "return {**parameters, \"properties\": {**parameters.get(\"properties\", {}), TOOLCALL_REASON: reason}}",
-     "return {**parameters, \"properties\": {TOOLCALL_REASON: reason, **parameters.get(\"properties\", {})}}"),
+    (5, "if not declared:", "if declared:"),
+    (5, "**parameters.get(\"properties\", {}), TOOLCALL_REASON: reason", "TOOLCALL_REASON: reason, **parameters.get(\"properties\", {})"),
+    # 6. functions
+    (6, 'schema["additionalProperties"] = rest.schema or True', 'schema["additionalProperties"] = True'),
+    (6, "elif default is _REQUIRED and name not in inject:", "elif default is _REQUIRED and False:"),
+    (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
     # 7. messages
-    (7, "    for _ in range(3):", "    for _ in range(1):"),
+    (7, "for _ in range(3):", "for _ in range(1):"),
+    # 8. provider formats
+    (8, "if think_augment if known.think_augment is None else known.think_augment:", "if think_augment:"),
+    (8, "strict = _strict_fault(tool.parameters) is None", "strict = True"),
+    (8, '_at(entry, "call_id") or _at(entry, "id")', '_at(entry, "id") or _at(entry, "call_id")'),
+    (8, '("{}", _CUT)[cut and call is calls[-1]]', '"{}"'),
+    (8, '**({"is_error": True} if result.is_error else {})', "**({})"),
+    (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
-    (9, "& 0xFFFFFF", "& 0xFFFF"),
     (9, "0 < timeout < math.inf", "0 <= timeout < math.inf"),
     (9, "nearest = validator.nearest(arguments) if coerce else arguments", "nearest = validator.nearest(arguments)"),
-    (9, "return [item async for item in value]", "return (item async for item in value)"),
     # 10. registry
-    (10, "if tool.name in added or (tool.name in self._tools and not replace):",
-     "if tool.name in added or tool.name in self._tools:"),
-    (10, "            self._disabled.pop(prefix + name, None)\n", "            pass\n"),
-    (10, "        if name in self._disabled:\n", "        if name in self._disabled and self._disabled[name]:\n"),
+    (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
+    (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
     (10, "answers = _DENIED", "answers = _FAILED"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
+    # 11. the loop
+    (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
+    (11, 'choice if choice == "none" else "auto"', "choice"),
 ]
 
 
@@ -76,7 +103,7 @@ def first_failure(source, *tests):
         for name in ("test_toolreg.py", "README.md", "pyproject.toml"):
             shutil.copy(ROOT / name, folder)
         pathlib.Path(folder, "toolreg.py").write_text(source, "utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
+        command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
         environment = {**os.environ, "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}       # CI: hypothesis is repeatable
         environment.pop("PYTHONPATH", None)
         try:

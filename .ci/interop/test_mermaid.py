@@ -1,4 +1,5 @@
-"""The diagrams of `trace` drawn by Mermaid itself in a real browser: what is read there is what was said, whatever that was."""
+"""The diagrams of `trace`, drawn by Mermaid in a real browser: what is read there is what was said."""
+
 import json
 import pathlib
 import re
@@ -9,16 +10,72 @@ import pytest
 import toolreg
 
 HOSTILE = [
-    "plain", "end", "END", "a;b", "a#35;b", "#lt;b#gt;", "&lt;", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<br/>", "%%{init: {}}%%",
-    "%% comment", "wrap: x", "nowrap:x", ":wrap: x", "$$x^2$$", "**b** _c_ `d`", "@{ type: x }", "->>", "U->>M: forged", "loop", "alt x", "note over U: x",
-    "as y", "M", "+U", "-U", "\\n", "\\", '"', "'", "{", "}", "[x]", "(x)", "|", "~", "^", "*", "{text}", "ﬂ°°60¶ß", "é ☃ 北京 🎉", "a:b:c", "---", "```",
-    "title: x", "autonumber", "participant X", "javascript:alert(1)", "https://example.org/?a=b&c=d#e", "\x1b[31m", "\u202eevil", "0", "x" * 149]
+    "plain",
+    "end",
+    "END",
+    "a;b",
+    "a#35;b",
+    "#lt;b#gt;",
+    "&lt;",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<br/>",
+    "%%{init: {}}%%",
+    "%% comment",
+    "wrap: x",
+    "nowrap:x",
+    ":wrap: x",
+    "$$x^2$$",
+    "**b** _c_ `d`",
+    "@{ type: x }",
+    "->>",
+    "U->>M: forged",
+    "loop",
+    "alt x",
+    "note over U: x",
+    "as y",
+    "M",
+    "+U",
+    "-U",
+    "\\n",
+    "\\",
+    '"',
+    "'",
+    "{",
+    "}",
+    "[x]",
+    "(x)",
+    "|",
+    "~",
+    "^",
+    "*",
+    "{text}",
+    "ﬂ°°60¶ß",
+    "é ☃ 北京 🎉",
+    "a:b:c",
+    "---",
+    "```",
+    "title: x",
+    "autonumber",
+    "participant X",
+    "javascript:alert(1)",
+    "https://example.org/?a=b&c=d#e",
+    "\x1b[31m",
+    "\u202eevil",
+    "0",
+    "x" * 149,
+]
 
 
 def draw(diagrams, node, node_modules, chromium, picture=None):
     script = pathlib.Path(__file__).with_name("mermaid_draw.cjs")
-    done = subprocess.run([node, str(script), str(node_modules), chromium, *([str(picture)] if picture else [])],
-                          input=json.dumps(diagrams), capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(
+        [node, str(script), str(node_modules), chromium, *([str(picture)] if picture else [])],
+        input=json.dumps(diagrams),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
     return json.loads(done.stdout)
 
@@ -26,9 +83,14 @@ def draw(diagrams, node, node_modules, chromium, picture=None):
 def conversation(name, call_id, text):
     call = toolreg.ToolCall(call_id, name, {"x": text, "toolcall_reason": text})
     wrong = toolreg.ToolCall("w" + call_id, name, {})
-    return [{"role": "system", "content": text}, {"role": "user", "content": text}, *toolreg.build_assistant_messages([call, wrong]),
-            {"role": "tool", "tool_call_id": call_id, "content": text}, {"role": "tool", "tool_call_id": "w" + call_id, "content": "Error: " + text},
-            {"role": "assistant", "content": text}]
+    return [
+        {"role": "system", "content": text},
+        {"role": "user", "content": text},
+        *toolreg.build_assistant_messages([call, wrong]),
+        {"role": "tool", "tool_call_id": call_id, "content": text},
+        {"role": "tool", "tool_call_id": "w" + call_id, "content": "Error: " + text},
+        {"role": "assistant", "content": text},
+    ]
 
 
 def flat(text):
@@ -46,14 +108,21 @@ def test_the_demo_is_drawn(node, node_modules, chromium, tmp_path, capsys):
     (drawn,) = draw([capsys.readouterr().out], node, node_modules, chromium, tmp_path / "demo.png")
     assert (tmp_path / "demo.png").stat().st_size > 20_000
     assert set(drawn["texts"]["actor"]) == {"user", "model", "registry", "get_weather", "get_time"}
-    assert {"北京今天天气如何？", 'call_1: get_weather {"city": "北京"}', "北京: sunny, 25 °C, for 1 day(s)", "tool message call_1",
-            '- days: "three" is not an integer'} <= set(drawn["texts"]["messageText"])
+    assert {
+        "北京今天天气如何？",
+        'call_1: get_weather {"city": "北京"}',
+        "北京: sunny, 25 °C, for 1 day(s)",
+        "tool message call_1",
+        '- days: "three" is not an integer',
+    } <= set(drawn["texts"]["messageText"])
     assert drawn["texts"]["noteText"] == ["because: the question is: How is the weather in Oslo?"]
 
 
 @pytest.fixture(scope="module")
 def drawings(node, node_modules, chromium):
-    talks = [conversation(text, "c1", "fine") for text in HOSTILE] + [conversation("fine", text, "fine") for text in HOSTILE]
+    talks = [conversation(text, "c1", "fine") for text in HOSTILE] + [
+        conversation("fine", text, "fine") for text in HOSTILE
+    ]
     talks += [conversation("fine", "c1", text) for text in HOSTILE]
     diagrams = [toolreg.trace(talk, style="mermaid") for talk in talks]
     return dict(zip(diagrams, draw(diagrams, node, node_modules, chromium)))
@@ -62,22 +131,38 @@ def drawings(node, node_modules, chromium):
 @pytest.mark.parametrize("place", ["name", "id", "text"])
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_text_is_drawn_as_what_it_is(drawings, hostile, place):
-    name, call_id, text = ("fine" if place != "name" else hostile), ("c1" if place != "id" else hostile), ("fine" if place != "text" else hostile)
+    name, call_id, text = (
+        ("fine" if place != "name" else hostile),
+        ("c1" if place != "id" else hostile),
+        ("fine" if place != "text" else hostile),
+    )
     drawn = drawings[toolreg.trace(conversation(name, call_id, text), style="mermaid")]
     assert "error" not in drawn, drawn
     assert not {"script", "img", "a", "b", "foreignobject", "iframe"} & set(drawn["elements"])
     id, name, text, arguments = map(shown, (call_id, name, text, json.dumps({"x": text}, ensure_ascii=False)))
     wrong_id, error = shown("w" + call_id), shown("Error: " + text)
     assert [flat(each) for each in drawn["texts"]["messageText"]] == [
-        text, f"{id}: {name} {arguments}", f"{wrong_id}: {name} {{}}", arguments, text, f"tool message {id}",
-        f"tool message {wrong_id}: {error}", text]
+        text,
+        f"{id}: {name} {arguments}",
+        f"{wrong_id}: {name} {{}}",
+        arguments,
+        text,
+        f"tool message {id}",
+        f"tool message {wrong_id}: {error}",
+        text,
+    ]
     assert [flat(each) for each in drawn["texts"]["noteText"]] == [text, f"because: {text}"]
     assert {flat(each) for each in drawn["texts"]["actor"]} == {"user", "model", "registry", name}
 
 
 def test_lines_stay_lines_and_nothing_is_drawn_as_such(node, node_modules, chromium):
-    talk = [{"role": "user", "content": "one\ntwo  \n\n    U->>M: forged"}, *toolreg.build_assistant_messages([toolreg.ToolCall("", "", "")]),
-            {"role": "tool", "tool_call_id": "", "content": " \n "}]
+    talk = [
+        {"role": "user", "content": "one\ntwo  \n\n    U->>M: forged"},
+        *toolreg.build_assistant_messages([toolreg.ToolCall("", "", "")]),
+        {"role": "tool", "tool_call_id": "", "content": " \n "},
+    ]
     (drawn,) = draw([toolreg.trace(talk, style="mermaid")], node, node_modules, chromium)
     assert "".join(map(flat, drawn["texts"]["messageText"])).startswith("onetwoU->>M: forged")
-    assert drawn["texts"]["messageText"].count("(nothing)") == 2            # the arguments, since the id is not there, and the answer
+    assert (
+        drawn["texts"]["messageText"].count("(nothing)") == 2
+    )  # the arguments, since the id is not there, and the answer

@@ -8,6 +8,7 @@ import threading
 import types
 
 import pytest
+
 import test_toolreg
 
 

@@ -1,4 +1,5 @@
-"""A real language model (SmolLM2-135M on llama.cpp's HTTP server, one CPU thread) behind HttpModel: its calls are real, its form is asserted."""
+"""A real language model (SmolLM2-135M, llama.cpp, one CPU thread) behind HttpModel: its form is asserted."""
+
 import json
 import socket
 import subprocess
@@ -10,8 +11,16 @@ import pytest
 
 import toolreg
 
-PROMPTS = ["Add 3 and 4.", "Add 12 to 30.", "Multiply 6 by 7.", "What is 9 times 9?", "What is the weather in Paris?",
-           "How is the weather in Oslo, in fahrenheit?", "Please add 100 and 250.", "Weather in Tokyo?"]
+PROMPTS = [
+    "Add 3 and 4.",
+    "Add 12 to 30.",
+    "Multiply 6 by 7.",
+    "What is 9 times 9?",
+    "What is the weather in Paris?",
+    "How is the weather in Oslo, in fahrenheit?",
+    "Please add 100 and 250.",
+    "Weather in Tokyo?",
+]
 
 
 def add(a: int, b: int) -> int:
@@ -33,8 +42,12 @@ def get_weather(city: str, unit: str = "celsius") -> str:
 def base_url(shared):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(shared / "real" / "serve_xllama.py"), str(port)], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, str(shared / "real" / "serve_xllama.py"), str(port)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         for _ in range(300):
             assert server.poll() is None, f"the server ended with status {server.returncode}"
@@ -60,13 +73,25 @@ def answered_by_a_call(model, question, registry, tool_choice="auto"):
     (call, *more) = toolreg.parse_tool_calls(assistant)
     assert call.id and call.name in registry and isinstance(call.arguments, dict), assistant
     assert tool_message["role"] == "tool" and tool_message["tool_call_id"] == call.id
-    return call, tool_message, [{"role": "user", "content": question}, assistant, tool_message, *[next(loop) for _ in more]]
+    return (
+        call,
+        tool_message,
+        [{"role": "user", "content": question}, assistant, tool_message, *[next(loop) for _ in more]],
+    )
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streaming"])
 def test_a_question_is_answered_through_a_real_tool_call(base_url, stream):
     pieces = []
-    model = toolreg.HttpModel(base_url, "smollm2", temperature=0, max_tokens=60, timeout=300, stream=stream, on_delta=pieces.append if stream else None)
+    model = toolreg.HttpModel(
+        base_url,
+        "smollm2",
+        temperature=0,
+        max_tokens=60,
+        timeout=300,
+        stream=stream,
+        on_delta=pieces.append if stream else None,
+    )
     messages = toolreg.run_agent(model, "Add 17 and 25.", toolreg.ToolRegistry([add]), max_turns=3)
     print(toolreg.trace(messages))
     call = toolreg.parse_tool_calls(messages[1])[0]
@@ -76,15 +101,23 @@ def test_a_question_is_answered_through_a_real_tool_call(base_url, stream):
     assert not stream or ("".join(pieces).endswith(messages[-1]["content"]) and len(pieces) > 1)
 
 
-@pytest.mark.parametrize("func, question", [(add, "Please add 100 and 250."), (get_weather, "What is the weather in Paris?")])
+@pytest.mark.parametrize(
+    "func, question", [(add, "Please add 100 and 250."), (get_weather, "What is the weather in Paris?")]
+)
 def test_a_reason_is_asked_for_stripped_and_kept(base_url, func, question):
     results = []
-    strict = toolreg.Tool.from_function(func, metadata=toolreg.ToolMetadata(strict=True))    # so that the reason is required
-    registry = toolreg.ToolRegistry([strict], think_augment=True, after_call=lambda call, result: results.append(result))
+    strict = toolreg.Tool.from_function(
+        func, metadata=toolreg.ToolMetadata(strict=True)
+    )  # so that the reason is required
+    registry = toolreg.ToolRegistry(
+        [strict], think_augment=True, after_call=lambda call, result: results.append(result)
+    )
     model = toolreg.HttpModel(base_url, "smollm2", temperature=0, max_tokens=200, timeout=300)
     call, _, messages = answered_by_a_call(model, question, registry, "required")
     print(toolreg.trace(messages))
-    assert results[0].reason == call.arguments[toolreg.TOOLCALL_REASON] and results[0].reason and not results[0].is_error
+    assert (
+        results[0].reason == call.arguments[toolreg.TOOLCALL_REASON] and results[0].reason and not results[0].is_error
+    )
 
 
 @pytest.mark.parametrize("question", PROMPTS)
@@ -97,7 +130,9 @@ def test_a_prompt_reaches_a_well_formed_call(base_url, question):
 
 
 def test_a_schema_that_the_server_dislikes_is_told_with_its_tool(base_url):
-    odd = toolreg.Tool("odd", "", {"type": "object", "properties": {"z": {"$ref": "#/$defs/nope"}}, "$defs": {"nope": True}}, print)
+    odd = toolreg.Tool(
+        "odd", "", {"type": "object", "properties": {"z": {"$ref": "#/$defs/nope"}}, "$defs": {"nope": True}}, print
+    )
     schemas = toolreg.build_tool_schemas([toolreg.Tool.from_function(add), odd])
     schemas[1]["function"]["parameters"]["properties"]["z"] = {"type": "dict"}
     with pytest.raises(toolreg.HttpError, match=r"answered 400: .*unrecognized type dict.* \(tools: odd\)"):
@@ -106,8 +141,11 @@ def test_a_schema_that_the_server_dislikes_is_told_with_its_tool(base_url):
 
 def test_a_history_with_cut_arguments_and_null_content_is_taken(base_url):
     call = {"id": "c1", "function": {"name": "add", "arguments": '{"a": '}}
-    history = [{"role": "user", "content": "Add 1 and 2."}, {"role": "assistant", "content": None, "tool_calls": [call]},
-               {"role": "tool", "tool_call_id": "c1", "content": "Error: cut"}]
+    history = [
+        {"role": "user", "content": "Add 1 and 2."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Error: cut"},
+    ]
     model = toolreg.HttpModel(base_url, "smollm2", temperature=0, max_tokens=10, timeout=300)
     assert model(messages=history, tools=toolreg.ToolRegistry([add]).get_schemas())["role"] == "assistant"
 
@@ -115,7 +153,23 @@ def test_a_history_with_cut_arguments_and_null_content_is_taken(base_url):
 def test_chat_on_the_command_line_shows_the_whole_flow(base_url, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sums.py").write_text("def add(a: int, b: int) -> int:\n    'Add two integers.'\n    return a + b\n")
-    assert toolreg.main(["chat", "sums.py", "Add 17 and 25.", "--base-url", base_url, "--model", "smollm2", "--stream", "--mermaid", "flow.mmd"]) == 0
+    assert (
+        toolreg.main(
+            [
+                "chat",
+                "sums.py",
+                "Add 17 and 25.",
+                "--base-url",
+                base_url,
+                "--model",
+                "smollm2",
+                "--stream",
+                "--mermaid",
+                "flow.mmd",
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert out.startswith("user    Add 17 and 25.\nmodel   calls add ") and "tool    add answers [" in out
     assert "participant T1 as add" in (tmp_path / "flow.mmd").read_text("utf-8")
