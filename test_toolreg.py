@@ -599,71 +599,103 @@ def test_a_copy_shares_nothing_and_a_loop_is_refused():
 # ---------------------------------------------------------------------------
 # 2. JSON Schema: does this value fit?
 # ---------------------------------------------------------------------------
-KEYWORDS = {        # keyword: rows of (schema, values that fit, values that do not)
-    "type": [({"type": "integer"}, [1, 1.0, -5, 10**30], [1.5, True, "1", None, [], {}, float("nan")]),
-             ({"type": "number"}, [1, 1.5, 1e300], [True, "1", float("inf"), float("nan")]),
-             ({"type": "boolean"}, [True, False], [0, 1, "true", None]), ({"type": "null"}, [None], [0, "", False]),
-             ({"type": ["string", "null"]}, ["", None], [0, False, []]), ({"type": "object"}, [{}, {"a": 1}], [[], "{}"]),
-             ({"type": "array"}, [[], [1]], [{}, (), "[]"]), ({"type": "string"}, ["", "x"], [1, None])],
-    "enum": [({"enum": [1, "a", None, [1, {"b": 2}]]}, [1, 1.0, "a", None, [1.0, {"b": 2}]], [True, "b", 0, [1], [True, {"b": 2}]]),
-             ({"enum": [True]}, [True], [1, 1.0, "true"]), ({"enum": []}, [], [1, None]),
-             ({"enum": [["boolean", 1]]}, [["boolean", 1]], [["boolean", True], [True]])],
-    "const": [({"const": {"a": [False]}}, [{"a": [False]}], [{"a": [0]}, {"a": []}, {}]), ({"const": 0}, [0, 0.0, -0.0], [False, None])],
-    "minimum": [({"minimum": 2}, [2, 2.5, "1", None], [1, 1.99, -3])], "maximum": [({"maximum": 2.5}, [2, 2.5, True], [3, 10**400])],
-    "exclusiveMinimum": [({"exclusiveMinimum": 0}, [0.1, 1, []], [0, -1])],
-    "exclusiveMaximum": [({"exclusiveMaximum": 0}, [-0.1], [0, 0.0, 1])],
-    "multipleOf": [({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x"], [0.35, 0.01]), ({"multipleOf": 0.0001}, [0.0075], [0.00751]),
-                   ({"multipleOf": 3}, [9, 9.0, -3, 3 * 10**5000], [1, 1e308, 10, 0.5]), ({"multipleOf": 1e-8}, [12391239123], []),
-                   ({"multipleOf": 0.5}, [1e308, 10**5000], [0.25])],
-    "minLength": [({"minLength": 2}, ["ab", "\U0001f600x", 1], ["a", "\U0001f600", ""])], "maxLength": [({"maxLength": 1.0}, ["", "a"], ["ab"])],
-    "pattern": [({"pattern": "^a.c$"}, ["abc", 5], ["abc\n", "a\nc", "xabc", "a\u2028c"]), ({"pattern": "b"}, ["abc"], ["ac"]),
-                ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
-                ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]), ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
-                ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
-                ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]), ({"pattern": "[]"}, [], ["", "a"]),
-                ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]), ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"])],
-    "minItems": [({"minItems": 1}, [[0], {}], [[]])], "maxItems": [({"maxItems": 1}, [[], [1]], [[1, 2]])],
-    "uniqueItems": [({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]], [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
-                    ({"uniqueItems": False}, [[1, 1]], [])],
-    "contains": [({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
-                 ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
-                 ({"contains": False, "minContains": 0}, [[], [1]], [])],
-    "minProperties": [({"minProperties": 1}, [{"a": 1}, []], [{}])], "maxProperties": [({"maxProperties": 0}, [{}], [{"a": 1}])],
-    "required": [({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}])],
-    "dependentRequired": [({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}])],
-    "properties": [({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}], [{"a": "1"}, {"$ref": 1}]),
-                   ({"properties": {"a": False}}, [{}], [{"a": 1}]),
-                   ({"properties": {"a": {"minimum": 1, "maximum": 2}}, "required": ["a", "b"]}, [{"a": 1, "b": 0}], [{"a": 1}, {"b": 0}, {"a": 3, "b": 0}])],
-    "patternProperties": [({"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}, [{"a": 1, "ab": 3}], [{"ab": 1}, {"b": 2}])],
-    "additionalProperties": [({"properties": {"a": True}, "additionalProperties": False}, [{}, {"a": 1}], [{"b": 1}, {1: 1}]),
-                             ({"patternProperties": {"^a": True}, "additionalProperties": {"type": "null"}}, [{"ab": 1, "c": None}], [{"c": 1}]),
-                             ({"additionalProperties": {"type": "integer"}}, [{"x": 1}, {}], [{"x": "1"}])],
-    "propertyNames": [({"propertyNames": {"maxLength": 1}}, [{"a": 1}, []], [{"ab": 1}])],
-    "prefixItems": [({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, [[], ["a"], ["a", 1, None]], [[1], ["a", "b"]])],
-    "items": [({"items": {"type": "integer"}}, [[], [1, 2.0], "x"], [[1, "2"], [None]]), ({"prefixItems": [True], "items": False}, [[], [1]], [[1, 2]])],
-    "allOf": [({"allOf": [{"minimum": 1}, {"maximum": 2}, {"type": "integer"}]}, [1, 2], [0, 3, 1.5, "a"])],
-    "anyOf": [({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "x"}, {"type": "null"}]}, ["ab", "x", None], ["a", 1])],
-    "oneOf": [({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5])],
-    "not": [({"not": {"type": "string"}}, [1, None], ["a"])],
-    "if": [({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
-           ({"if": {"const": 1}, "else": False}, [1], [2]), ({"then": False, "else": False}, [1], [])],
-    "dependentSchemas": [({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}])],
-    "$ref": [({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
-             ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False}, [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
-             ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"}, "not": {"$ref": "y#/$defs/a"}}, [[None]], [[1], None])],
-    "$dynamicRef": [({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False, "$defs": {"t": {
-        "$id": "tree", "$dynamicAnchor": "node", "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
-        [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}])],
-    "unevaluatedProperties": [
-        ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True], "unevaluatedProperties": False},
-         [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
-        ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}}, [{"a": 1, "b": None}], [{"b": 1}])],
-    "unevaluatedItems": [({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]], [[1, 2, "a"]])],
-    "unknown": [({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []), (True, [1, None, object()], []), (False, [], [1, None]), ({}, [(), {1}], [])],
-}
+KEYWORDS = [        # schema, values that fit, values that do not
+    ({"type": "integer"}, [1, 1.0, -5, 10**30], [1.5, True, "1", None, [], {}, float("nan")]),
+    ({"type": "number"}, [1, 1.5, 1e300], [True, "1", float("inf"), float("nan")]),
+    ({"type": "boolean"}, [True, False], [0, 1, "true", None]),
+    ({"type": "null"}, [None], [0, "", False]),
+    ({"type": ["string", "null"]}, ["", None], [0, False, []]),
+    ({"type": "object"}, [{}, {"a": 1}], [[], "{}"]),
+    ({"type": "array"}, [[], [1]], [{}, (), "[]"]),
+    ({"type": "string"}, ["", "x"], [1, None]),
+    ({"enum": [1, "a", None, [1, {"b": 2}]]}, [1, 1.0, "a", None, [1.0, {"b": 2}]],
+     [True, "b", 0, [1], [True, {"b": 2}]]),
+    ({"enum": [True]}, [True], [1, 1.0, "true"]),
+    ({"enum": []}, [], [1, None]),
+    ({"enum": [["boolean", 1]]}, [["boolean", 1]], [["boolean", True], [True]]),
+    ({"const": {"a": [False]}}, [{"a": [False]}], [{"a": [0]}, {"a": []}, {}]),
+    ({"const": 0}, [0, 0.0, -0.0], [False, None]),
+    ({"minimum": 2}, [2, 2.5, "1", None], [1, 1.99, -3]),
+    ({"maximum": 2.5}, [2, 2.5, True], [3, 10**400]),
+    ({"exclusiveMinimum": 0}, [0.1, 1, []], [0, -1]),
+    ({"exclusiveMaximum": 0}, [-0.1], [0, 0.0, 1]),
+    ({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x"], [0.35, 0.01]),
+    ({"multipleOf": 0.0001}, [0.0075], [0.00751]),
+    ({"multipleOf": 3}, [9, 9.0, -3, 3 * 10**5000], [1, 1e308, 10, 0.5]),
+    ({"multipleOf": 1e-8}, [12391239123], []),
+    ({"multipleOf": 0.5}, [1e308, 10**5000], [0.25]),
+    ({"minLength": 2}, ["ab", "\U0001f600x", 1], ["a", "\U0001f600", ""]),
+    ({"maxLength": 1.0}, ["", "a"], ["ab"]),
+    ({"pattern": "^a.c$"}, ["abc", 5], ["abc\n", "a\nc", "xabc", "a\u2028c"]),
+    ({"pattern": "b"}, ["abc"], ["ac"]),
+    ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
+    ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
+    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
+    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
+    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
+    ({"pattern": "[]"}, [], ["", "a"]),
+    ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
+    ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
+    ({"minItems": 1}, [[0], {}], [[]]),
+    ({"maxItems": 1}, [[], [1]], [[1, 2]]),
+    ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
+     [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
+    ({"uniqueItems": False}, [[1, 1]], []),
+    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
+    ({"contains": False, "minContains": 0}, [[], [1]], []),
+    ({"minProperties": 1}, [{"a": 1}, []], [{}]),
+    ({"maxProperties": 0}, [{}], [{"a": 1}]),
+    ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
+    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
+    ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
+     [{"a": "1"}, {"$ref": 1}]),
+    ({"properties": {"a": False}}, [{}], [{"a": 1}]),
+    ({"properties": {"a": {"minimum": 1, "maximum": 2}}, "required": ["a", "b"]}, [{"a": 1, "b": 0}],
+     [{"a": 1}, {"b": 0}, {"a": 3, "b": 0}]),
+    ({"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}, [{"a": 1, "ab": 3}],
+     [{"ab": 1}, {"b": 2}]),
+    ({"properties": {"a": True}, "additionalProperties": False}, [{}, {"a": 1}], [{"b": 1}, {1: 1}]),
+    ({"patternProperties": {"^a": True}, "additionalProperties": {"type": "null"}}, [{"ab": 1, "c": None}], [{"c": 1}]),
+    ({"additionalProperties": {"type": "integer"}}, [{"x": 1}, {}], [{"x": "1"}]),
+    ({"propertyNames": {"maxLength": 1}}, [{"a": 1}, []], [{"ab": 1}]),
+    ({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, [[], ["a"], ["a", 1, None]], [[1], ["a", "b"]]),
+    ({"items": {"type": "integer"}}, [[], [1, 2.0], "x"], [[1, "2"], [None]]),
+    ({"prefixItems": [True], "items": False}, [[], [1]], [[1, 2]]),
+    ({"allOf": [{"minimum": 1}, {"maximum": 2}, {"type": "integer"}]}, [1, 2], [0, 3, 1.5, "a"]),
+    ({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "x"}, {"type": "null"}]},
+     ["ab", "x", None], ["a", 1]),
+    ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5]),
+    ({"not": {"type": "string"}}, [1, None], ["a"]),
+    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
+    ({"if": {"const": 1}, "else": False}, [1], [2]),
+    ({"then": False, "else": False}, [1], []),
+    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
+    ({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
+    ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False},
+     [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
+    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
+        "not": {"$ref": "y#/$defs/a"}},
+     [[None]], [[1], None]),
+    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
+        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
+            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
+     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
+    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
+        "unevaluatedProperties": False},
+     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
+    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
+     [{"a": 1, "b": None}], [{"b": 1}]),
+    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
+     [[1, 2, "a"]]),
+    ({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []),
+    (True, [1, None, object()], []),
+    (False, [], [1, None]),
+    ({}, [(), {1}], []),
+]
 
 
-@pytest.mark.parametrize(("schema", "fitting", "wrong"), [row for rows in KEYWORDS.values() for row in rows], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
 def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
     validator = Validator(schema)
     for value in fitting:
@@ -676,36 +708,44 @@ def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong)
 
 
 def test_every_keyword_of_the_table_has_a_row_here():
-    without_a_value = {"$schema", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions", "minContains", "maxContains", "then", "else", "format"}
-    assert toolreg._DIALECTS[DRAFT_2020_12].rows.keys() - without_a_value == KEYWORDS.keys() - {"unknown"}
+    text = json.dumps([schema for schema, *_ in KEYWORDS if isinstance(schema, dict)])
+    assert {word for word in toolreg._DIALECTS[DRAFT_2020_12].rows if f'"{word}"' not in text} <= {"$schema",
+        "definitions"}
 
 
 WEATHER = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {
     "city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["c", "f"]}}}
-TAGGED = {"oneOf": [{"properties": {"kind": {"const": kind}, "size": {"type": "integer"}}, "required": ["kind", "size"]} for kind in ("a", "b")]}
+TAGGED = {"oneOf": [{"properties": {"kind": {"const": kind}, "size": {"type": "integer"}}, "required": ["kind", "size"]}
+                    for kind in ("a", "b")]}
 ERROR_LINES = [
-    (WEATHER, {"days": "three", "unit": "k", "town": 1}, [
-        'city: is missing', 'days: "three" is not an integer', 'unit: "k" is not one of "c", "f"',
-        'town: is not allowed here (there are: city, days, unit)']),
-    ({"additionalProperties": False}, {"a": 1}, ["a: is not allowed here"]), ({"properties": {"a": False}}, {"a": 1}, ["a: is not allowed here"]),
-    (False, 1, ["(root): is not allowed here"]), ({"const": {"a": 1}}, 2, ['(root): 2 is not {"a": 1}']),
+    (WEATHER, {"days": "three", "unit": "k", "town": 1},
+     ['city: is missing', 'days: "three" is not an integer', 'unit: "k" is not one of "c", "f"',
+         'town: is not allowed here (there are: city, days, unit)']),
+    ({"additionalProperties": False}, {"a": 1}, ["a: is not allowed here"]),
+    ({"properties": {"a": False}}, {"a": 1}, ["a: is not allowed here"]),
+    (False, 1, ["(root): is not allowed here"]),
+    ({"const": {"a": 1}}, 2, ['(root): 2 is not {"a": 1}']),
     ({"type": ["string", "null"]}, 1, ["(root): 1 is not a string or null"]),
     ({"minimum": 1, "multipleOf": 2}, -1, ["(root): -1 is less than 1", "(root): -1 is not a multiple of 2"]),
-    ({"exclusiveMaximum": 1}, 1, ["(root): 1 is not less than 1"]), ({"maxLength": 1}, "ab", ['(root): "ab" has more characters than 1']),
-    ({"pattern": "^a"}, "b", ['(root): "b" does not match the pattern "^a"']), ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
-    ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}], ['[1]["p q"]: [1] has fewer items than 2']),
+    ({"exclusiveMaximum": 1}, 1, ["(root): 1 is not less than 1"]),
+    ({"maxLength": 1}, "ab", ['(root): "ab" has more characters than 1']),
+    ({"pattern": "^a"}, "b", ['(root): "b" does not match the pattern "^a"']),
+    ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
+    ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
+     ['[1]["p q"]: [1] has fewer items than 2']),
     ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
     ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
     ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, ['ab: "ab" has more characters than 1']),
     ({"not": {"type": "null"}}, None, ['(root): null must not fit {"type": "null"}']),
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
-    ({"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}]}, {"a": 1, "b": 2},
-     ["a: 1 is not null", "b: 2 is not null"]),
-    (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']), ({"oneOf": [True, {"minimum": 1}, False]}, 1, [
-        "(root): 1 fits 2 alternatives, not exactly one"]),
+    ({"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}]},
+     {"a": 1, "b": 2}, ["a: 1 is not null", "b: 2 is not null"]),
+    (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
+    ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
     ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
-    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]), ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
+    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
+    ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
     ({"items": {"type": "string"}}, [()], ["[0]: a value of the type tuple is not a JSON value"]),
 ]
 
@@ -716,7 +756,8 @@ def test_errors_read_like_this(schema, value, lines):
 
 
 def test_an_error_says_the_place_in_the_value_and_in_the_schema():
-    schema = {"$defs": {"row": {"anyOf": [{"type": "null"}, {"properties": {"a": {"items": {"minimum": 1}}}}]}}, "items": {"$ref": "#/$defs/row"}}
+    schema = {"$defs": {"row": {"anyOf": [{"type": "null"}, {"properties": {"a": {"items": {"minimum": 1}}}}]}},
+        "items": {"$ref": "#/$defs/row"}}
     (error,) = iter_errors([{"a": [1, 0]}], schema)
     assert error.path == (0, "a", 1) and error.keyword == "minimum" and error.message == "0 is less than 1"
     assert error.schema_path == ("items", "$ref", "anyOf", 1, "properties", "a", "items", "minimum")
@@ -726,20 +767,31 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 
 REFUSED = [
-    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}}, 'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
-    ({"required": True}, "required: is not an array of different strings (was true)"), ({"properties": []}, "properties: is not an object of schemas (was [])"),
-    ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'), ("x", '(root): is not a schema (was "x")'),
+    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
+     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
+    ({"required": True}, "required: is not an array of different strings (was true)"),
+    ({"properties": []}, "properties: is not an object of schemas (was [])"),
+    ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
+    ("x", '(root): is not a schema (was "x")'),
     ({"properties": {"a": {"minLength": -1}, "b": {"items": 5}}},
      "properties.a.minLength: is not a non-negative integer (was -1); properties.b.items: is not a schema (was 5)"),
-    ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'), ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
-    ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'), ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
+    ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
+    ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
+    ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
+    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
-    ({"pattern": r"\p{Greek}"}, r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
-    ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'), ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
-    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'), ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'), ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
-    ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"), ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
-    ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"), ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
+    ({"pattern": r"\p{Greek}"},
+     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
+    ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
+    ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
+    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
+    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
+    ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
+    ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
+    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+    ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
+    ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
 ]
 
 
@@ -778,12 +830,14 @@ def test_hostile_schemas_end_soon():
     around["items"] = around
     for schema in ({"$defs": {**chain, "a10000": True}, "$ref": "#/$defs/a0"}, {"default": wrapped(1000)}, around,
                    {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}},
-                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600}, {"pattern": "a{9999999999}"}):
+                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600},
+                       {"pattern": "a{9999999999}"}):
         with pytest.raises(SchemaError):
             check_schema(schema)
     assert Validator({"$defs": {**long, "a10000": {"type": "string"}}, "$ref": "#/$defs/a0"}).is_valid([[[]]])
     for word in ("allOf", "anyOf", "oneOf"):        # each level asks the next one twice
-        doubling = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}, {"minLength": 3, "$ref": f"#/$defs/a{n + 1}"}]} for n in range(50)}
+        doubling = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}, {"minLength": 3, "$ref": f"#/$defs/a{n + 1}"}]}
+            for n in range(50)}
         validator = Validator({"$defs": {**doubling, "a50": {"type": "string"}}, "$ref": "#/$defs/a0"})
         assert [validator.is_valid("x"), list(validator.iter_errors("x")) == []] == [word != "allOf"] * 2
     twin = {"properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}, "required": ["next"]}
@@ -796,9 +850,8 @@ def test_hostile_schemas_end_soon():
 
 def test_numbers_are_exact_and_never_too_large():
     huge = 10**10_000
-    for schema, fits in (({"maximum": 5}, False), ({"minimum": huge}, True), ({"multipleOf": 0.1}, True), ({"type": "integer"}, True), ({"enum": [huge]}, True)):
-        assert is_valid(huge, schema) is fits
-        assert bool([*iter_errors(huge, schema)]) is not fits
+    for schema in ({"minimum": huge}, {"multipleOf": 0.1}, {"type": "integer"}, {"enum": [huge]}, {"maximum": 5}):
+        assert is_valid(huge, schema) is (schema != {"maximum": 5}) is not bool([*iter_errors(huge, schema)])
     assert not is_valid(1.5, {"minimum": huge}) and not is_valid(float("nan"), {"multipleOf": 2})
 
 
@@ -811,40 +864,65 @@ class ShadeInName(str, enum.Enum):
 
 
 def test_subclasses_count_as_their_json_type_and_anything_else_fits_no_type():
-    import collections
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3},
+        "b": {"type": "integer", "minimum": 1}}, "required": ["a"]}
     validator = Validator(schema)
-    assert validator.is_valid(collections.OrderedDict(a=TextInName("x"), b=enum.IntEnum("N", "A B").A)) and validator.is_valid({"a": ShadeInName.RED})
+    assert validator.is_valid(collections.OrderedDict(a=TextInName("x"), b=enum.IntEnum("N", "A B").A))
+    assert validator.is_valid({"a": ShadeInName.RED})
     missing = collections.defaultdict(str)
     assert not validator.is_valid(missing) and not missing and not validator.is_valid({"a": TextInName("long one")})
-    assert is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}}) and not is_valid([ShadeInName.RED], {"items": {"enum": ["blue"]}})
+    assert is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}})
+    assert not is_valid([ShadeInName.RED], {"items": {"enum": ["blue"]}})
     for value in ((), {1}, b"x", object(), decimal.Decimal(1)):
-        assert is_valid(value, True) and not any(is_valid(value, {"type": kind}) for kind in ("array", "string", "number", "object"))
+        assert is_valid(value, True) and not any(is_valid(value, {"type": kind}) for kind in toolreg._TYPES)
     odd = {1: 1, None: "x", 2.5: [], ("a",): {}}
-    for schema in ({"patternProperties": {"": False}}, {"propertyNames": {"type": "string"}}, {"additionalProperties": {"type": "null"}}):
+    for schema in ({"patternProperties": {"": False}}, {"propertyNames": {"type": "string"}},
+        {"additionalProperties": {"type": "null"}}):
         assert [str(error) for error in iter_errors(odd, schema)] == [] or not is_valid(odd, schema)
 
 
 COERCED = [
-    ({"properties": {"a": {"type": "null"}, "b": {"type": ["integer", "null"]}}}, {"a": "null", "b": "null"}, {"a": None, "b": None}),
-    ({"type": "integer"}, "5", 5), ({"type": "integer"}, "5.0", 5.0), ({"type": "number"}, " -1.5e3 ", -1500.0), ({"type": "boolean"}, "True", True),
-    ({"type": "boolean"}, "FALSE", False), ({"type": "null"}, "null", None), ({"type": "array"}, "[1]", [1]), ({"type": "object"}, '{"a": 1}', {"a": 1}),
-    ({"type": ["integer", "null"]}, "7", 7), ({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer"}}]}, '["1", 2]', [1, 2]),
-    ({"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"items": {"type": "boolean"}, "type": "array"}]}, ["true"], [True]),
-    ({"enum": [1, 2]}, "2", 2), ({"const": None}, "null", None), ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, ["1", 2], [1, 2]),
-    ({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]}, {"a": "1", "b": "true"}, {"a": 1, "b": True}),
+    ({"properties": {"a": {"type": "null"}, "b": {"type": ["integer", "null"]}}}, {"a": "null", "b": "null"},
+     {"a": None, "b": None}),
+    ({"type": "integer"}, "5", 5),
+    ({"type": "integer"}, "5.0", 5.0),
+    ({"type": "number"}, " -1.5e3 ", -1500.0),
+    ({"type": "boolean"}, "True", True),
+    ({"type": "boolean"}, "FALSE", False),
+    ({"type": "null"}, "null", None),
+    ({"type": "array"}, "[1]", [1]),
+    ({"type": "object"}, '{"a": 1}', {"a": 1}),
+    ({"type": ["integer", "null"]}, "7", 7),
+    ({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer"}}]}, '["1", 2]', [1, 2]),
+    ({"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"items": {"type": "boolean"}, "type": "array"}]},
+     ["true"], [True]),
+    ({"enum": [1, 2]}, "2", 2),
+    ({"const": None}, "null", None),
+    ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, ["1", 2], [1, 2]),
+    ({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]},
+     {"a": "1", "b": "true"}, {"a": 1, "b": True}),
     (WEATHER, {"city": "Oslo", "days": "3", "unit": None}, {"city": "Oslo", "days": 3}),
-    ({"properties": {"a": {"properties": {"b": {"type": "string"}}}}}, {"a": {"b": None, "c": None}}, {"a": {"c": None}}),
+    ({"properties": {"a": {"properties": {"b": {"type": "string"}}}}}, {"a": {"b": None, "c": None}},
+     {"a": {"c": None}}),
     ({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}, {"a": None, "b": None}, {"a": None}),
-    ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}), ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
-    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}), (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
+    ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}),
+    ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
+    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}),
+    (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}}, {"n": {"n": {"v": "1"}}}, {"n": {"n": {"v": 1}}}),
 ]
 LEFT_ALONE = [
-    ({"type": "boolean"}, ["maybe", "1", "yes", 1, 0, None]), ({"type": "integer"}, ["5.5", "5 5", "0x5", "", "five", "1e999", "1" * 5000, "NaN", True, None, "true"]),
-    ({"type": "string"}, [5, True, None]), ({"type": "array"}, ["[1, 2", "1", {"a": 1}, "a,b"]), ({"type": "object"}, ['{"a": 1', "[]"]), ({"type": "null"}, ["None", "", "NULL"]),
-    ({"type": ["string", "integer"]}, ["5", "[1]"]), ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, ["5"]), ({}, ["5", '{"a": 1}']),
-    (WEATHER, [{"city": None}, {"city": "x", "nope": None}, {"city": "x", "days": "many"}]), ({"additionalProperties": {"type": "string"}}, [{"a": None}]),
+    ({"type": "boolean"}, ["maybe", "1", "yes", 1, 0, None]),
+    ({"type": "integer"}, ["5.5", "5 5", "0x5", "", "five", "1e999", "1" * 5000, "NaN", True, None, "true"]),
+    ({"type": "string"}, [5, True, None]),
+    ({"type": "array"}, ["[1, 2", "1", {"a": 1}, "a,b"]),
+    ({"type": "object"}, ['{"a": 1', "[]"]),
+    ({"type": "null"}, ["None", "", "NULL"]),
+    ({"type": ["string", "integer"]}, ["5", "[1]"]),
+    ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, ["5"]),
+    ({}, ["5", '{"a": 1}']),
+    (WEATHER, [{"city": None}, {"city": "x", "nope": None}, {"city": "x", "days": "many"}]),
+    ({"additionalProperties": {"type": "string"}}, [{"a": None}]),
 ]
 
 
@@ -869,17 +947,19 @@ def test_nearest_goes_as_far_as_it_can():
 
 
 def test_references_lead_to_resources_and_nothing_is_fetched():
-    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"}, "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
+    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
+                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
     schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
     validator = Validator(schema, resources=resources)
-    assert validator.is_valid({"a": {}, "n": 1}) and not validator.is_valid({"a": 1}) and not validator.is_valid({"n": {}})
+    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
     with pytest.raises(SchemaError, match="leads nowhere"):
         Validator(schema, resources={"http://x/a": resources["http://x/a"]})
 
 
 def test_a_metaschema_that_is_given_chooses_the_vocabularies():
     base = "https://json-schema.org/draft/2020-12/vocab/"
-    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True, "http://x/other": False}}
+    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
+        "http://x/other": False}}
     schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
     validator = Validator(schema, resources={"http://x/meta": meta})
     assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
@@ -889,41 +969,64 @@ def test_a_metaschema_that_is_given_chooses_the_vocabularies():
 
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
-    schema = {"properties": {"properties": {"type": "string"}, "$ref": {"items": [{"enum": [{"type": "x"}]}]}}, "default": {"not": {}},
+    schema = {"properties": {"properties": {"type": "string"}, "$ref": {"items": [{"enum": [{"type": "x"}]}]}},
+        "default": {"not": {}},
               "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False, "$defs": {"d": {}}}
-    assert list(toolreg._subschemas(schema)) == [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False, {}]
+    assert list(toolreg._subschemas(schema)) == [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True,
+        {"const": {"items": {}}}, False, {}]
     seen = []
     fresh = toolreg._map_schema(schema, lambda sub: seen.append(sub) or sub)
     assert fresh == schema and fresh is not schema and fresh["default"]["not"] is not schema["default"]["not"]
-    assert seen == [{"type": "string"}, {"enum": [{"type": "x"}]}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False, {}, fresh]
+    assert seen == [{"type": "string"}, {"enum": [{"type": "x"}]}, {"items": [{"enum": [{"type": "x"}]}]}, True,
+        {"const": {"items": {}}}, False, {}, fresh]
     marked = toolreg._map_schema(schema, lambda sub: {**sub, "x": 1} if isinstance(sub, dict) else sub)
-    assert marked["properties"]["properties"] == {"type": "string", "x": 1} and "x" not in marked["default"]["not"] and "x" not in marked["properties"]
-    assert toolreg._pointer({"a/b": [{"~": 1}]}, "#/a~1b/0/~0") == 1 and toolreg._pointer({"a b": 2}, "#/a%20b") == 2 and toolreg._pointer([1], "#") == [1]
+    assert marked["properties"]["properties"] == {"type": "string", "x": 1}
+    assert "x" not in marked["default"]["not"] and "x" not in marked["properties"]
+
+
+def test_a_pointer_leads_to_a_place_or_raises_a_lookup_error():
+    assert toolreg._pointer({"a/b": [{"~": 1}]}, "#/a~1b/0/~0") == 1
+    assert toolreg._pointer({"a b": 2}, "#/a%20b") == 2 and toolreg._pointer([1], "#") == [1]
     for reference in ("#/x", "#/a~1b/01", "#/a~1b/-1", "#/a~1b/0/~0/1"):
         with pytest.raises(LookupError):
             toolreg._pointer({"a/b": [{"~": 1}]}, reference)
 
 
-def fitting_values(leaves=st.none() | st.booleans() | st.integers(-3, 6) | st.sampled_from([0.5, 1.0, 1e300]) | st.sampled_from(["", "a", "ab", "5", "true", "null", '["1"]'])):
-    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3), max_leaves=8)
+LEAVES = (st.none() | st.booleans() | st.integers(-3, 6) | st.sampled_from([0.5, 1.0, 1e300])
+          | st.sampled_from(["", "a", "ab", "5", "true", "null", '["1"]']))
+
+
+def fitting_values(leaves=LEAVES):
+    names = st.sampled_from(["a", "b", "c"])
+    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+                        max_leaves=8)
 
 
 def fitting_schemas():
-    """Make schemas of all keywords, mostly right, sometimes with arguments of any kind."""
-    count, names = st.integers(0, 2), st.lists(st.sampled_from(["a", "b"]), unique=True, max_size=2)
-    kinds = st.sampled_from(["object", "array", "string", "integer", "number", "boolean", "null"])
-    simple = {"type": kinds | st.lists(kinds, min_size=1, max_size=2, unique=True), "enum": st.lists(fitting_values(), max_size=3), "const": fitting_values(),
-              "minimum": st.integers(-2, 4), "maximum": st.integers(-2, 4), "exclusiveMinimum": st.integers(-2, 4), "multipleOf": st.sampled_from([1, 2, 0.5]),
-              "minLength": count, "maxLength": count, "pattern": st.sampled_from(["^a", "b$", "5"]), "minItems": count, "maxItems": count, "uniqueItems": st.booleans(),
-              "minContains": count, "maxContains": count, "minProperties": count, "maxProperties": count, "required": names,
-              "dependentRequired": st.dictionaries(st.sampled_from(["a", "b"]), names, max_size=1), "$ref": st.sampled_from(["#", "#/$defs/d", "#/$defs/e"])}
+    """Make schemas of all keywords, with references to two definitions."""
+    name, kinds = st.sampled_from(["a", "b"]), st.sampled_from(sorted(toolreg._TYPES))
+    names, pattern = st.lists(name, unique=True, max_size=2), st.sampled_from(["^a", "b$", "5"])
+    simple = {
+        **dict.fromkeys(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
+            "minProperties",
+                         "maxProperties"], st.integers(0, 2)),
+        **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum"], st.integers(-2, 4)),
+        "type": kinds | st.lists(kinds, min_size=1, max_size=2, unique=True),
+            "enum": st.lists(fitting_values(), max_size=3),
+        "const": fitting_values(), "multipleOf": st.sampled_from([1, 2, 0.5]), "uniqueItems": st.booleans(),
+        "pattern": pattern, "required": names, "dependentRequired": st.dictionaries(name, names, max_size=1),
+        "$ref": st.sampled_from(["#", "#/$defs/d", "#/$defs/e"])}
 
     def larger(sub):
-        named, several = st.dictionaries(st.sampled_from(["a", "b"]), sub, max_size=2), st.lists(sub, min_size=1, max_size=2)
-        holding = {"properties": named, "patternProperties": named, "dependentSchemas": named, "prefixItems": several, "allOf": several, "anyOf": several, "oneOf": several,
-                   **{word: sub for word in ("items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems")}}
-        return st.fixed_dictionaries({}, optional={**simple, **holding}).map(lambda schema: dict(list(schema.items())[:4]))
-    subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}) | st.sampled_from([{}]), larger, max_leaves=6)
+        several, named = st.lists(sub, min_size=1, max_size=2), st.dictionaries(name, sub, max_size=2)
+        holding = {
+            **dict.fromkeys(["properties", "patternProperties", "dependentSchemas"], named),
+            **dict.fromkeys(["prefixItems", "allOf", "anyOf", "oneOf"], several),
+            **dict.fromkeys(["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
+                             "unevaluatedProperties", "unevaluatedItems"], sub)}
+        return st.lists(st.sampled_from(sorted({**simple, **holding})), max_size=4, unique=True).flatmap(
+            lambda chosen: st.fixed_dictionaries({keyword: {**simple, **holding}[keyword] for keyword in chosen}))
+    subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}), larger, max_leaves=6)
     return st.tuples(larger(subs), subs, subs).map(lambda three: {**three[0], "$defs": {"d": three[1], "e": three[2]}})
 
 
@@ -937,13 +1040,15 @@ def test_any_value_against_any_schema_is_answered_the_same_by_all_methods(schema
     for value in values:
         before = json.dumps(value)
         errors, result = list(validator.iter_errors(value)), validator.coerce(value)
-        assert validator.is_valid(value) is (not errors) and all(error.message and error.keyword or "allowed" in error.message for error in errors)
+        assert validator.is_valid(value) is (not errors)
+        assert all(error.message and error.keyword or "allowed" in error.message for error in errors)
         assert result is value if not errors else validator.is_valid(result) or result is value
         assert json.dumps(value) == before
 
 
 @settings(max_examples=80)
-@given(fitting_values(st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["object", "#", "^(", "a"])), st.sampled_from(sorted(KEYWORDS)))
+@given(fitting_values(LEAVES | st.sampled_from(["object", "#", "^(", "//["])),
+       st.sampled_from(sorted(toolreg._DIALECTS[DRAFT_2020_12].rows)))
 def test_no_argument_of_a_keyword_leads_to_any_other_error(argument, keyword):
     for schema in (argument, {keyword: argument}, {"items": {keyword: argument}}):
         try:
@@ -956,9 +1061,12 @@ SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
 
 
 def suite_resources(folder):
-    documents = {f"http://localhost:1234/{path.relative_to(folder / 'remotes').as_posix()}": path for path in (folder / "remotes").rglob("*.json")}
-    documents.update({json.loads(path.read_text("utf-8"))["$id"]: path for path in (folder / "metaschemas").rglob("*.json")})
-    return {uri: json.loads(path.read_text("utf-8")) for uri, path in documents.items()}
+    found = {}
+    for path in (folder / "remotes").rglob("*.json"):
+        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
+        found[uri] = json.loads(path.read_text("utf-8"))
+    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
+    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
 
 
 def suite_outcomes(draft, dialect):
@@ -969,7 +1077,8 @@ def suite_outcomes(draft, dialect):
         for case in json.loads(path.read_text("utf-8")):
             validator = Validator(case["schema"], dialect=dialect, resources=resources)
             for test in case["tests"]:
-                yield None if validator.is_valid(test["data"]) == test["valid"] else f"{path.stem}: {case['description']}: {test['description']}"
+                passed = validator.is_valid(test["data"]) == test["valid"]
+                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
 
 
 @pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
@@ -1391,9 +1500,24 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (ipaddress.IPv4Address, text_with(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
     (ipaddress.IPv6Network, None, "fe80::/10", ipaddress.ip_network("fe80::/10")),
     (Stop, object_with(["city"], city=STRING, day=DAY, tags=array_of(STRING)), {"city": "Oslo"}, Stop("Oslo")),
-    (Pair, object_with(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}), {"left": 1.0}, Pair(1)),
-    (Sequel, object_with(["title"], title=STRING, part=INTEGER), {"title": "a", "part": 2.0}, {"title": "a", "part": 2}),
-    (Box[int], object_with(["item"], item=INTEGER, spares=array_of(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
+    (
+        Pair,
+        object_with(["left"], left=INTEGER, right={"anyOf": [STRING, NULL], "default": None}),
+        {"left": 1.0},
+        Pair(1),
+    ),
+    (
+        Sequel,
+        object_with(["title"], title=STRING, part=INTEGER),
+        {"title": "a", "part": 2.0},
+        {"title": "a", "part": 2},
+    ),
+    (
+        Box[int],
+        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
+        {"item": 1.0, "spares": [2.0]},
+        Box(1, [2]),
+    ),
     (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (Node, None, {"value": 1, "children": []}, Node(1)),
 ]
@@ -1726,7 +1850,9 @@ def union_types(inner):
 
 def annotations():
     return st.recursive(
-        st.sampled_from(list(VALUES)), lambda inner: object_types(inner) | array_types(inner) | union_types(inner), max_leaves=6
+        st.sampled_from(list(VALUES)),
+        lambda inner: object_types(inner) | array_types(inner) | union_types(inner),
+        max_leaves=6,
     )
 
 
@@ -1789,7 +1915,9 @@ def json_fitting(schema, root):
             st.tuples(*(json_fitting(each, root) for each in schema["prefixItems"])).map(list)
             if "prefixItems" in schema
             else st.lists(
-                json_fitting(schema["items"], root), min_size=schema.get("minItems", 0), max_size=schema.get("maxItems", 3)
+                json_fitting(schema["items"], root),
+                min_size=schema.get("minItems", 0),
+                max_size=schema.get("maxItems", 3),
             )
         ),
         "object": lambda: (
@@ -1844,6 +1972,22 @@ def test_nothing_in_a_schema_is_shared(annotation):
     before = json.dumps(schema_of(annotation))
     spoil(schema_of(annotation))
     assert json.dumps(schema_of(annotation)) == before
+
+
+def test_required_and_not_required_have_the_last_word_in_a_typed_dict():
+    def marked(name, annotation):
+        if hasattr(typing, name):
+            return getattr(typing, name)[annotation]
+        return types.GenericAlias(type(name, (), {"__module__": "typing_extensions"}), (annotation,))
+
+    Loose = TypedDict("Loose", {"a": marked("Required", int), "b": str, "c": marked("ReadOnly", bool)}, total=False)
+    Tight = TypedDict(
+        "Tight", {"a": marked("NotRequired", int), "b": Annotated[marked("NotRequired", str), "Text."], "c": bool}
+    )
+    assert schema_of(Loose)["required"] == ["a"] and list(schema_of(Loose)["properties"]) == ["a", "b", "c"]
+    assert schema_of(Tight) == object_with(
+        ["c"], a=INTEGER, b={**STRING, "description": "Text."}, c={"type": "boolean"}
+    )
 
 
 # ---------------------------------------------------------------------------
@@ -3144,7 +3288,7 @@ def test_a_legal_name_is_made_of_any_text(wished, name):
 @given(st.text(max_size=100), st.booleans())
 def test_a_made_name_is_always_legal_and_always_the_same(wished, distinct):
     name = toolreg._legal_name(wished, distinct)
-    assert toolreg._LEGAL_NAME.match(name) and name == toolreg._legal_name(wished, distinct)
+    assert re.match(toolreg._LEGAL_NAME, name) and name == toolreg._legal_name(wished, distinct)
     assert toolreg._legal_name(name) == name
 
 
@@ -3582,6 +3726,15 @@ def test_a_result_without_a_json_form_is_still_a_success():
         registry.register(lambda value=value: value, name=name, parameters={"type": "object"})
         result = registry.invoke(name, {})
         assert not result.is_error and result.content and result.content.isprintable()
+
+
+class Spot(NamedTuple):
+    x: int
+    y: int
+
+
+def test_a_named_tuple_in_a_result_is_an_object_like_in_a_schema():
+    assert toolreg._content_of({"at": [Spot(1, 2)]}) == '{"at": [{"x": 1, "y": 2}]}'
 
 
 @given(any_json)
@@ -4085,24 +4238,35 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 # 12. Older drafts and formats: rows added to section 2's tables
 # ---------------------------------------------------------------------------
 OLDER = [       # dialect, schema, values that fit, values that do not
-    (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]], [[1], ["a", "b"]]),
+    (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
+     [[1], ["a", "b"]]),
     (DRAFT_07, {"items": {"type": "string"}, "additionalItems": False}, [["a", "b"]], [[1]]),
-    (DRAFT_07, {"dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": False}}, [{}, {"a": 1, "b": 2}, {"c": 1, "d": 2}], [{"a": 1}, {"c": 1}, {"e": 1}]),
-    (DRAFT_07, {"definitions": {"i": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/i", "minimum": 5}}}, [{"a": 1}], [{"a": "x"}]),
-    (DRAFT_07, {"prefixItems": [False], "minContains": 9, "dependentRequired": {"a": ["b"]}, "unevaluatedItems": False}, [[1], {"a": 1}], []),
+    (DRAFT_07, {"dependencies": {"a": ["b"], "c": {"required": ["d"]}, "e": False}},
+     [{}, {"a": 1, "b": 2}, {"c": 1, "d": 2}], [{"a": 1}, {"c": 1}, {"e": 1}]),
+    (DRAFT_07,
+     {"definitions": {"i": {"type": "integer"}}, "properties": {"a": {"$ref": "#/definitions/i", "minimum": 5}}},
+     [{"a": 1}], [{"a": "x"}]),
+    (DRAFT_07,
+     {"prefixItems": [False], "minContains": 9, "dependentRequired": {"a": ["b"]}, "unevaluatedItems": False},
+     [[1], {"a": 1}], []),
     (DRAFT_07, {"definitions": {"i": {"$id": "#int", "type": "integer"}}, "items": {"$ref": "#int"}}, [[1]], [["x"]]),
-    (DRAFT_2019_09, {"items": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [["a"]], [[1, "a"], ["a", "b"]]),
-    (DRAFT_2019_09, {"$id": "http://x/s", "$recursiveAnchor": True, "$ref": "t", "unevaluatedProperties": False, "$defs": {"t": {
-        "$id": "t", "$recursiveAnchor": True, "properties": {"kids": {"items": {"$recursiveRef": "#"}}}}}}, [{"kids": [{"kids": []}]}], [{"kids": [{"kid": 1}]}]),
+    (DRAFT_2019_09, {"items": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [["a"]],
+     [[1, "a"], ["a", "b"]]),
+    (DRAFT_2019_09,
+     {"$id": "http://x/s", "$recursiveAnchor": True, "$ref": "t", "unevaluatedProperties": False,
+         "$defs": {"t": {"$id": "t", "$recursiveAnchor": True,
+             "properties": {"kids": {"items": {"$recursiveRef": "#"}}}}}},
+     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": 1}]}]),
     (DRAFT_2019_09, {"prefixItems": [False], "minContains": 2, "contains": True}, [[1, 2]], [[1]]),
 ]
 
 
 @pytest.mark.parametrize(("dialect", "schema", "fitting", "wrong"), OLDER, ids=lambda value: type(value).__name__)
 def test_older_drafts_are_read_as_they_were_written(dialect, schema, fitting, wrong):
-    for validator in (Validator(schema, dialect=dialect), Validator({"$schema": dialect, **schema}), Validator({"$schema": dialect + "#", **schema})):
+    named = [Validator({"$schema": uri, **schema}) for uri in (dialect, dialect + "#")]
+    for validator in (Validator(schema, dialect=dialect), *named):
         assert [validator.is_valid(value) for value in fitting + wrong] == [True] * len(fitting) + [False] * len(wrong)
-        assert [bool(list(validator.iter_errors(value))) for value in fitting + wrong] == [False] * len(fitting) + [True] * len(wrong)
+        assert all(bool(list(validator.iter_errors(value))) is (value in wrong) for value in fitting + wrong)
 
 
 def test_a_schema_may_lead_to_one_of_another_draft():
@@ -4116,23 +4280,37 @@ def test_a_schema_may_lead_to_one_of_another_draft():
 
 
 def test_coercion_follows_the_older_keywords():
-    schema = {"$schema": DRAFT_07, "definitions": {"i": {"type": "integer"}}, "items": [{"$ref": "#/definitions/i"}], "additionalItems": {"type": "boolean"}}
+    schema = {"$schema": DRAFT_07, "definitions": {"i": {"type": "integer"}}, "items": [{"$ref": "#/definitions/i"}],
+        "additionalItems": {"type": "boolean"}}
     assert coerce(["1", "true"], schema) == [1, True]
 
 
 FORMATS = {     # format: (texts that have it, texts that do not)
-    "date": ("2024-02-29 2000-02-29 0001-01-01", "2023-02-29 1900-02-29 2024-13-01 2024-1-1 2024-04-31 \u0662024-01-01 2024-01-01x"),
-    "time": ("12:00:00Z 23:59:60Z 00:29:60-23:30 08:30:06.28+01:00", "24:00:00Z 22:59:60Z 12:00:00 12:60:00Z 12:00:00+24:00 12:00:61Z"),
-    "date-time": ("2024-02-29T12:00:00Z 1998-12-31t15:59:60.1-08:00", "2023-02-29T12:00:00Z 2024-02-29 2024-02-29T12:00:00 2024-02-29T25:00:00Z"),
-    "duration": ("P1Y2M3DT4H5M6S P2W PT1M P0D", "P P1Y2D PT P1W1D 1D PT0.5S P1D2H"), "uuid": ("2eb8aa08-AA98-11ea-b4aa-73b441d16380", "2eb8aa08aa9811eab4aa73b441d16380 x"),
-    "email": ('a.b@example.com "a@b"@x.org a@[127.0.0.1] a@[IPv6:::1]', "a .a@x.org a..b@x.org a@b@c.de a@[1.2.3.400] @x a@"),
-    "idn-email": ("\u03b4@\u03b4.com", "x a@-x"), "hostname": ("a a-b.C1 xn--9n2bp8q", "-a a- a..b a_b " + "a" * 64 + " xn--X a.b. ab--c"),
-    "idn-hostname": ("\uc2e4\ub840.\ud14c\uc2a4\ud2b8 l\u00b7l \u05d0\u05f3\u05d1 a\u3002b", "a\u00b7l \u302ea \u05f3 \u0300a a\u05d0 \u200d \u0660\u06f0 a.-b \u30fb"),
-    "ipv4": ("1.2.3.4 0.0.0.0 255.255.255.255", "1.2.3 1.2.3.256 01.2.3.4 1.2.3.4.5"), "ipv6": (":: ::1 1:2:3:4:5:6:7:8 ::ffff:1.2.3.4", "1:2 ::1%eth0 :::1 12345:: ::1.2.3.04"),
-    "uri": ("http://a/b?c#d urn:x:y mailto:a@b http://[::1]:80/%20", "/a a http://a/%zz http://a:b/ http://[::x]/ 1a:b http:/[::1] a\\b"),
-    "uri-reference": ("a /a ?q # //h/p ./a:b a:b", "\\ 1:b %z //h:x/ //a@b@c/ \xe9"), "iri": ("http://\xe9/\u03c0?\u03c0 urn:\u03c0", "\u03c0 http://a/\\"), "iri-reference": ("\u03c0 /\u03c0", "\\"),
-    "uri-template": ("{+a} a{b.c,d:3}/{e*} %20", "{ {a:0} {} a} {a,,b} %"), "json-pointer": ("/a/~0~1 / /a//b", "a /~2 #/a"),
-    "relative-json-pointer": ("0 1/a 10#", "01 -1 /a 0##"), "regex": (r"^a\d$ (?<n>a)\k<n> [] \cA", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
+    "date": ("2024-02-29 2000-02-29 0001-01-01",
+             "2023-02-29 1900-02-29 2024-13-01 2024-1-1 2024-04-31 \u0662024-01-01 2024-01-01x"),
+    "time": ("12:00:00Z 23:59:60Z 00:29:60-23:30 08:30:06.28+01:00",
+             "24:00:00Z 22:59:60Z 12:00:00 12:60:00Z 12:00:00+24:00 12:00:61Z"),
+    "date-time": ("2024-02-29T12:00:00Z 1998-12-31t15:59:60.1-08:00",
+                  "2023-02-29T12:00:00Z 2024-02-29 2024-02-29T12:00:00 2024-02-29T25:00:00Z"),
+    "duration": ("P1Y2M3DT4H5M6S P2W PT1M P0D", "P P1Y2D PT P1W1D 1D PT0.5S P1D2H"),
+    "uuid": ("2eb8aa08-AA98-11ea-b4aa-73b441d16380", "2eb8aa08aa9811eab4aa73b441d16380 x"),
+    "email": ('a.b@example.com "a@b"@x.org a@[127.0.0.1] a@[IPv6:::1]',
+              "a .a@x.org a..b@x.org a@b@c.de a@[1.2.3.400] @x a@"),
+    "idn-email": ("\u03b4@\u03b4.com", "x a@-x"),
+    "hostname": ("a a-b.C1 xn--9n2bp8q", "-a a- a..b a_b " + "a" * 64 + " xn--X a.b. ab--c"),
+    "idn-hostname": ("\uc2e4\ub840.\ud14c\uc2a4\ud2b8 l\u00b7l \u05d0\u05f3\u05d1 a\u3002b",
+                     "a\u00b7l \u302ea \u05f3 \u0300a a\u05d0 \u200d \u0660\u06f0 a.-b \u30fb"),
+    "ipv4": ("1.2.3.4 0.0.0.0 255.255.255.255", "1.2.3 1.2.3.256 01.2.3.4 1.2.3.4.5"),
+    "ipv6": (":: ::1 1:2:3:4:5:6:7:8 ::ffff:1.2.3.4", "1:2 ::1%eth0 :::1 12345:: ::1.2.3.04"),
+    "uri": ("http://a/b?c#d urn:x:y mailto:a@b http://[::1]:80/%20",
+            "/a a http://a/%zz http://a:b/ http://[::x]/ 1a:b http:/[::1] a\\b"),
+    "uri-reference": ("a /a ?q # //h/p ./a:b a:b", "\\ 1:b %z //h:x/ //a@b@c/ \xe9"),
+    "iri": ("http://\xe9/\u03c0?\u03c0 urn:\u03c0", "\u03c0 http://a/\\"),
+    "iri-reference": ("\u03c0 /\u03c0", "\\"),
+    "uri-template": ("{+a} a{b.c,d:3}/{e*} %20", "{ {a:0} {} a} {a,,b} %"),
+    "json-pointer": ("/a/~0~1 / /a//b", "a /~2 #/a"),
+    "relative-json-pointer": ("0 1/a 10#", "01 -1 /a 0##"),
+    "regex": (r"^a\d$ (?<n>a)\k<n> [] \cA", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
 }
 
 
@@ -4140,10 +4318,10 @@ FORMATS = {     # format: (texts that have it, texts that do not)
 def test_a_format_is_asserted_where_that_is_asked_for(name):
     validator = Validator({"format": name}, formats=True)
     fitting, wrong = (texts.split(" ") for texts in FORMATS[name])
-    assert {text: validator.is_valid(text) for text in fitting + wrong} == {**dict.fromkeys(fitting, True), **dict.fromkeys(wrong, False)}
+    assert [text for text in fitting + wrong if validator.is_valid(text)] == fitting
     assert validator.is_valid(5) and is_valid(wrong[0], {"format": name})
     assert not validator.is_valid(fitting[0] + "\n") or name in ("json-pointer", "regex")
-    assert str(next(validator.iter_errors(wrong[0]))) == f"(root): {json.dumps(wrong[0], ensure_ascii=False)} does not have the format \"{name}\""
+    assert str(next(validator.iter_errors(wrong[0]))).endswith(f'does not have the format "{name}"')
 
 
 def test_all_formats_are_tested_and_unknown_ones_are_ignored():
@@ -4170,7 +4348,8 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
     passed = 0
     for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
         for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07 if draft == "draft7" else DRAFT_2020_12)
+            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
+                if draft == "draft7" else DRAFT_2020_12)
             passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
     assert passed >= least
 
@@ -5160,7 +5339,7 @@ import json, os, signal, sys, time
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
 if mode == "dead":
     sys.exit("no such database")
-if mode == "stubborn":
+if mode in ("stubborn", "mute"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 def say(**message):
@@ -5252,7 +5431,7 @@ def call(id, name, arguments):
 for line in sys.stdin:
     message = json.loads(line)
     id, params = message.get("id"), message.get("params") or {}
-    if message.get("method") == "initialize" and mode != "silent":
+    if message.get("method") == "initialize" and mode not in ("silent", "mute"):
         if mode == "future":
             say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": ["2026-07-28"]}})
         else:
@@ -5267,7 +5446,7 @@ for line in sys.stdin:
         call(id, params["name"], params["arguments"])
     elif message.get("method") == "notifications/cancelled":
         cancelled.append(params["requestId"])
-while mode == "stubborn":
+while mode in ("stubborn", "mute"):
     time.sleep(1)
 '''
 
@@ -5368,8 +5547,10 @@ def test_a_server_may_ask_and_tell_while_it_works(mcp_child):
         warnings.simplefilter("always")
         ping, roots = json.loads(call_content(client, "asks"))
         assert ping["result"] == {} and roots["error"]["code"] == -32601 and ping["id"] == roots["id"]
-    assert told == [("notifications/progress", {"n": 1})]
-    assert [str(warning.message) for warning in warned] == ["mcp: ValueError: mine"]
+        assert [str(warning.message) for warning in warned] == ["on_notification: ValueError: mine"]
+        warnings.simplefilter("error")
+        assert call_content(client, "asks") and client._link.child.returncode is None
+    assert told == [("notifications/progress", {"n": 1})] * 2
 
 
 def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child, monkeypatch):
@@ -5385,7 +5566,7 @@ def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child,
 def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
     with McpClient(mcp_child("stubborn" if name == "deaf" else "")) as client:
-        client.timeout, started = 0.3, time.monotonic()
+        client.timeout, started = 0.2, time.monotonic()
         with pytest.raises(ToolTimeoutError, match="the server gave no answer within the timeout"):
             client.call_tool(name)
         with pytest.raises(ToolTimeoutError):
@@ -5401,7 +5582,9 @@ def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypa
     ("closes", r"the server has ended \(exit code -15\)$"),
     ("long line", r"the server was stopped: it sent a line of more than 16777216 bytes"),
 ])
-def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(mcp_child, name, error):
+def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(
+        mcp_child, monkeypatch, name, error):
+    monkeypatch.setattr(toolreg, "_GRACE", 0.3)
     tracemalloc.start()
     try:
         with McpClient(mcp_child()) as client:
@@ -5423,8 +5606,17 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
-        toolreg.mcp_tools(mcp_child(mode), timeout=0.5 if mode == "silent" else 30)
+        toolreg.mcp_tools(mcp_child(mode), timeout=0.3 if mode == "silent" else 30)
     assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
+
+
+def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
+    monkeypatch.setattr(toolreg, "_GRACE", 0.2)
+    client = McpClient(mcp_child("mute"), timeout=0.3)
+    calls, started = [ToolCall(str(n), "list", {}) for n in range(8)], time.monotonic()
+    results = ToolRegistry([Tool("list", "", {"type": "object"}, client.list_tools)]).execute_tool_calls(calls)
+    assert time.monotonic() - started < 2
+    assert all("the server gave no answer within the timeout" in result.content for result in results)
 
 
 def test_older_revisions_are_spoken_too(mcp_child):
@@ -5456,14 +5648,21 @@ def test_a_server_ends_with_its_last_tool(mcp_child):
 
 
 def test_a_server_that_ignores_everything_ends_with_the_program(mcp_child):
-    script = ("import sys; sys.path.insert(0, sys.argv[1])\nimport toolreg\nclient = toolreg.McpClient(sys.argv[2:])\n"
-              "client.call_tool('echo')\nprint(client._link.child.pid)")
+    script = ("import sys; sys.path.insert(0, sys.argv[1])\nimport toolreg\ntoolreg._GRACE = 0.2\n"
+              "client = toolreg.McpClient(sys.argv[2:])\nclient.call_tool('echo')\nprint(client._link.child.pid)")
     folder = str(pathlib.Path(toolreg.__file__).parent)
     done = subprocess.run([sys.executable, "-c", script, folder, *mcp_child("stubborn")],
                           capture_output=True, text=True, timeout=20)
     assert done.returncode == 0 and not done.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_a_server_behind_a_shell_ends_with_it_whatever_it_ignores(mcp_child, monkeypatch):
+    monkeypatch.setattr(toolreg, "_GRACE", 0.2)
+    with McpClient(["sh", "-c", '"$@"; true', "sh", *mcp_child("stubborn")]) as client:
+        assert call_content(client, "echo") == "{}"
+    assert client._link.drained.done()                  # nobody holds its stderr
 
 
 def test_a_configuration_registers_all_its_servers_and_names_the_one_that_cannot_be_reached(mcp_child):
@@ -5579,6 +5778,10 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
             while not self.server.over.wait(0.02):
                 self.wfile.write(b": alive\n\n")
 
+    def withholds(self):
+        self.server.late.wait(5)
+        self.reply(200, self.answer("late"))
+
     def refuses(self):
         self.reply(500, {"id": None, "error": {"code": -32603, "message": "broken inside"}}, mcp_session_id="bad")
 
@@ -5594,11 +5797,12 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
 def mcp_url():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), McpOverHttp)
     server.messages, server.sessions = [], []
-    server.replied, server.over = threading.Event(), threading.Event()
+    server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/mcp", server
     server.over.set()
+    server.late.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -5655,16 +5859,17 @@ def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
         assert server.sessions == ["session 0", "lost", "session 2"]
 
 
-def test_over_http_close_ends_a_call_that_waits(mcp_url):
+@pytest.mark.parametrize("name", ["drips", "withholds"])
+def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
     client = McpClient(mcp_url[0])
     client.list_tools()
     timer = threading.Timer(0.2, client.close)
     timer.start()
     started = time.monotonic()
     with pytest.raises(McpError, match="the client is closed"):
-        client.call_tool("drips")
+        client.call_tool(name)
     timer.join()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 2
 
 
 def test_over_http_what_is_no_server_is_named():

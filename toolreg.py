@@ -182,7 +182,7 @@ def _no_constant(text: str) -> Any:
 
 _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # what its methods are wrapped around
-_NOT_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+', re.DOTALL)
+_NOT_NESTING = r'(?s:"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+)'
 
 
 def _read_json(text: str) -> Any:
@@ -205,18 +205,18 @@ def _read_json(text: str) -> Any:
 
 def _check_nesting(text: str) -> None:
     depth = 0
-    for bracket in _NOT_NESTING.sub("", text):
+    for bracket in re.sub(_NOT_NESTING, "", text):
         depth += 1 if bracket in "[{" else -1
         if depth > MAX_DEPTH:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _json_writer(default: Callable[[Any], Any] | None = None) -> Callable[[Any], str]:
-    """Make a writer of JSON text: UTF-8 as it is; TypeError, ValueError or RecursionError where a value has no form.
+def _kept_encoder() -> Callable[[Any], str]:
+    """Make the function that writes JSON text.
 
     json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
     """
-    plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=default)
+    plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
     try:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
             None, plain.default, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
@@ -225,7 +225,8 @@ def _json_writer(default: Callable[[Any], Any] | None = None) -> Callable[[Any],
     return lambda value: "".join(encode(value, 0))
 
 
-_write_json = _json_writer()
+# JSON text of a JSON value, UTF-8 as it is; TypeError, ValueError or RecursionError where it has no form
+_write_json = _kept_encoder()
 
 
 def _printable(text: str) -> str:
@@ -452,7 +453,7 @@ def _translated(source: str) -> str:
 
 
 def _escape(token: str, inside: bool) -> str:
-    kind, rest = token[1], token[2:].strip("{}<>")
+    kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
     if kind in "pP" and rest:
         ranges = _ranges(rest.rpartition("=")[2], kind == "P")
         return ranges if inside else f"[{ranges}]"
@@ -534,12 +535,12 @@ def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
         (_ITSELF, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
 
 
-_OF_TYPE = {name: _says(table, f"is not {words}") for name, (words, table) in _TYPES.items()}
-
-
 def _type(names: str | list[str], node: _Node) -> _Rule:
-    if isinstance(names, str):
-        return _OF_TYPE[names]
+    return _of_type(names) if isinstance(names, str) else _of_type(*names)
+
+
+@functools.cache
+def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
     return _says(_one_of([_TYPES[name][1] for name in names]), f"is not {words}")
 
@@ -832,7 +833,8 @@ class _Dialect(NamedTuple):
     asserts_formats: bool = False
 
 
-_DIALECTS = {DRAFT_2020_12: _Dialect({word: made for some in _VOCABULARIES.values() for word, made in some.items()})}
+_DIALECTS = {DRAFT_2020_12: _Dialect(
+    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
 
 
 class _Resource:
@@ -2053,6 +2055,7 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
 # 6. Functions: what does a function take?
 #    uses 1 2 3 4 5
 # ---------------------------------------------------------------------------
+_compiled = functools.cache(re.compile)     # when first needed: compiling costs more than importing
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
@@ -2080,23 +2083,23 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    description, *sections = re.split(_HEADING, f"\n{_dedented(text.strip().expandtabs())}\n")
+    description, *sections = _compiled(_HEADING).split(f"\n{_dedented(text.strip().expandtabs())}\n")
     for heading, mark, block in zip(sections[::3], sections[1::3], sections[2::3]):
         lists_parameters = _SECTIONS.get(heading.lower())
         if lists_parameters is None:
             description += f"\n{heading}{mark}{block}"
             continue
         if mark == ":":                             # Google's: it ends where the indentation ends
-            end = re.match(_INDENTED, block).end()      # type: ignore[union-attr]
+            end = _compiled(_INDENTED).match(block).end()      # type: ignore[union-attr]
             description, block = f"{description}\n{block[end:]}", block[:end] + "\n"
         if lists_parameters and mark == ":":
-            texts.update(re.findall(_GOOGLE_ENTRY, _dedented(block)))
+            texts.update(_compiled(_GOOGLE_ENTRY).findall(_dedented(block)))
         elif lists_parameters:
-            for names, said in re.findall(_NUMPY_ENTRY, block):
+            for names, said in _compiled(_NUMPY_ENTRY).findall(block):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
     if "\n:" in description:
-        texts.update({name: said for name, said in re.findall(_SPHINX_FIELD, description) if name})
-        description = re.sub(_SPHINX_FIELD, "", description)
+        texts.update({name: said for name, said in _compiled(_SPHINX_FIELD).findall(description) if name})
+        description = _compiled(_SPHINX_FIELD).sub("", description)
     while "\n\n\n" in description:
         description = description.replace("\n\n\n", "\n\n")
     return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
@@ -2104,7 +2107,7 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
 
 def _dedented(text: str) -> str:
     """Take away what all lines but the first are indented by."""
-    return text.replace("\n" + min(re.findall(_MARGIN, text), default=""), "\n")
+    return text.replace("\n" + min(_compiled(_MARGIN).findall(text), default=""), "\n")
 
 
 def _prose(text: str) -> str:
@@ -3013,7 +3016,7 @@ _COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 # 9. Tools: a function that a model may call
 #    uses 1 2 5 6 7 8
 # ---------------------------------------------------------------------------
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")      # what all the APIs take (OpenAI "function calling", name)
+_LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
@@ -3022,7 +3025,7 @@ _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 def _legal_name(wished: str, distinct: bool = False) -> str:
     """Make a legal name of any text; one that is cut, emptied or has to be `distinct` ends in the text's checksum."""
     import zlib
-    if _LEGAL_NAME.match(wished) and not distinct:
+    if re.match(_LEGAL_NAME, wished) and not distinct:
         return wished
     name = re.sub(r"[^a-zA-Z0-9_-]+", "_", wished).strip("_")
     if not name or len(name) > 64 or distinct:
@@ -3032,7 +3035,7 @@ def _legal_name(wished: str, distinct: bool = False) -> str:
 
 
 def _checked_name(name: Any) -> str:
-    if isinstance(name, str) and _LEGAL_NAME.match(name):
+    if isinstance(name, str) and re.match(_LEGAL_NAME, name):
         return name
     suggestion = _legal_name(str(name))
     raise ToolDefinitionError(f"tool name: must be 1 to 64 of a-z A-Z 0-9 _ - (got {_shown(name)}; "
@@ -3397,7 +3400,7 @@ _FAILED: dict[type, str] = {
 }
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_json_text = _json_writer(default=to_json)
+_SCALAR = frozenset({str, int, float, bool, type(None)})
 _NOBODY: deque[int] = deque()
 
 
@@ -3763,9 +3766,21 @@ def _content_of(value: Any) -> str:
     if type(value) is str:
         return value if value.isascii() else _printable(value)
     try:
-        return _printable(_json_text(value))
-    except (TypeError, ValueError, RecursionError):
-        return _printable(_write_json(to_json(value)))      # NaN, odd keys, a value within itself
+        if _is_json(value):
+            return _printable(_write_json(value))
+    except (ValueError, RecursionError):
+        pass                                # NaN, or a value within itself
+    spelled = to_json(value)
+    return _printable(spelled if isinstance(value, str) else _write_json(spelled))
+
+
+def _is_json(value: Any) -> bool:
+    """Tell whether a value needs no to_json."""
+    if type(value) is dict:
+        return all(type(key) is str and (type(item) in _SCALAR or _is_json(item)) for key, item in value.items())
+    if type(value) is list:
+        return all(type(item) in _SCALAR or _is_json(item) for item in value)
+    return type(value) in _SCALAR
 
 
 # --- running foreign code: here, on threads, on an executor
@@ -4102,18 +4117,20 @@ def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
 _FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
 _FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
     isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
+def _without(rows: dict[str, _Row], *keywords: str) -> dict[str, _Row]:
+    return {keyword: row for keyword, row in rows.items() if keyword not in keywords}
+
+
 _OLD: dict[str, _Row] = {
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
 _DIALECTS[DRAFT_2019_09] = _Dialect({
-    **{name: made for name, made in _DIALECTS[DRAFT_2020_12].rows.items()
-       if name not in ("$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED)},
-    "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None), **_OLD,
+    **_without({**_CORE, **_VALIDATION, **_APPLICATOR}, "$dynamicRef", "$dynamicAnchor", "prefixItems"), **_OLD,
+    "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None), "format": (_TEXT, _format),
     "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
 _DIALECTS[DRAFT_07] = _Dialect({
-    **{name: made for name, made in (*_VALIDATION.items(), *_APPLICATOR.items())
-       if name not in ("minContains", "maxContains", "dependentRequired", "dependentSchemas", "prefixItems")},
     "$schema": (_TEXT, None), "$id": (_TEXT, None), "$ref": (_TEXT, _reference), "definitions": (_SCHEMA_MAP, None),
-    **_OLD, "format": (_TEXT, _format),
+    **_without(_VALIDATION, "minContains", "maxContains", "dependentRequired"),
+    **_without(_APPLICATOR, "dependentSchemas", "prefixItems"), **_OLD, "format": (_TEXT, _format),
     "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, ref_alone=True)
 
 
@@ -5081,11 +5098,16 @@ __all__ += ["openapi_tools"]
 #    uses 1 7 9 10 15
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
+_HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
+          "clientInfo": {"name": "toolreg", "version": __version__}}
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
+_SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
+_NO_ANSWER = "the server gave no answer within the timeout"
+_NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
 _Message = dict[str, Any]
 
 
@@ -5101,207 +5123,237 @@ def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _quietly(func: Callable[..., Any], *args: Any) -> None:
-    """Do what is a courtesy, or foreign code: its failure must not end the connection, which others use too."""
-    try:
-        func(*args)
-    except ToolRegError:
-        pass
-    except Exception as error:
-        warnings.warn(f"mcp: {_error_text(error)}", ToolRegWarning, stacklevel=2)
+def _encoded(message: _Message) -> bytes:
+    return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
 
 
-def _take(link: _Pipe | _Http, text: str, deadline: float) -> None:
-    """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks; skip junk."""
-    try:
-        value = _read_json(text)
-    except ValueError:
-        return                              # servers do print into their own output
-    for message in _objects(value if isinstance(value, list) else [value]):
-        method, number = message.get("method"), message.get("id")
-        if method is None:
-            box = link.waiting.get(number) if type(number) is int else None
-            if box:
-                box.put(message)
-        elif "id" in message:               # its ids are its own; no capability was declared
-            outcome = {"result": {}} if method == "ping" else {"error": {"code": -32601, "message": "method not found"}}
-            _quietly(link.send, {"id": number, **outcome}, min(deadline, time.monotonic() + _GRACE))
-        elif link.on_notification:
-            _quietly(link.on_notification, method, message.get("params") or {})
+class _Link:
+    """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
+
+    send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+
+    def __init__(self, on_notification: Callable[[str, Any], Any] | None) -> None:
+        self.on_notification, self.ids = on_notification, itertools.count(1)
+        self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
+        self.session: dict[str, str] = {}       # the headers that the handshake brought
+        self.fault = self.last_words = ""       # why it has ended, and what a child said before
+
+    def greet(self, deadline: float) -> _Message:
+        """Agree on a revision of the protocol, and give what the server says of itself."""
+        server = self.ask("initialize", _HELLO, deadline)
+        revision = server.get("protocolVersion")
+        if revision not in _REVISIONS:
+            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
+        self.session["mcp-protocol-version"] = revision
+        self.send({"method": "notifications/initialized"}, deadline)
+        return server
+
+    def ask(self, method: str, params: _Message, deadline: float) -> _Message:
+        """Send a request and give its result."""
+        import queue
+        number, box = next(self.ids), queue.SimpleQueue[Any]()
+        if self.on_notification and method == "tools/call":
+            params = {**params, "_meta": {"progressToken": number}}
+        self.waiting[number] = box
+        try:
+            self.send({"id": number, "method": method, "params": params}, deadline, box)
+            answer = box.get(timeout=_seconds_to(deadline))
+            if isinstance(answer, BaseException):
+                raise answer
+        except (queue.Empty, TimeoutError):
+            if method != "initialize":
+                message = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, message, deadline + _GRACE)
+            raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
+        finally:
+            self.waiting.pop(number, None)
+        result, error = answer.get("result"), answer.get("error")
+        if isinstance(result, dict):
+            return result
+        error = error if isinstance(error, dict) else {"message": "no result came"}
+        text = f"the server refused {method}: {error.get('message')}"
+        raise McpError(text[:1_000], error.get("code"), error.get("data"))
+
+    def take(self, text: str) -> None:
+        """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
+        value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
+        for message in _objects(value if isinstance(value, list) else [value]):
+            method, number = message.get("method"), message.get("id")
+            if method is None:
+                box = self.waiting.pop(number, None) if type(number) is int else None
+                if box:
+                    box.put(message)
+            elif "id" in message:               # its ids are its own
+                outcome = {"result": {}} if method == "ping" else _NO_METHOD
+                _caught(self.send, {"id": number, **outcome}, time.monotonic() + _GRACE)
+            elif self.on_notification:
+                error = _caught(self.on_notification, method, message.get("params") or {}).error
+                if error:                       # which must not end the connection, even where warnings are errors
+                    _caught(warnings.warn, f"on_notification: {_error_text(error)}", ToolRegWarning)
+
+    def end(self, fault: str) -> None:
+        self.fault = self.fault or fault
+        for box in list(self.waiting.values()):
+            box.put(McpError(self.fault))
 
 
-class _Pipe:
+class _Pipe(_Link):
     """Be the connection with a child process (stdio): a message is a line, and each pipe has a daemon thread."""
 
     def __init__(self, command: list[str], env: dict[str, str], cwd: Any, on_notification: Any) -> None:
         import queue
         import subprocess
-        import threading
-        self.on_notification, self.fault, self.reason = on_notification, "", ""
-        self.session: dict[str, str] = {}   # headers, which a pipe has not
-        self.waiting: dict[int, Any] = {}   # id of a request -> the queue on which its caller waits
-        self.outbox: Any = queue.SimpleQueue()
-        self.stderr, self.drained = deque[bytes](maxlen=20), threading.Event()
+        super().__init__(on_notification)
+        self.outbox = queue.SimpleQueue[Any]()
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
             self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=inherited | env, cwd=cwd,
                                                start_new_session=True)
         except (OSError, ValueError) as error:
             raise McpError(f"the server cannot be started: {error}") from None
-        for work in (self._hear, self._speak, self._drain):
-            _on_daemon(work)
+        self.drained = _on_daemon(self._drain)
+        _on_daemon(self._speak)
+        _on_daemon(self._hear)
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Leave a message to the thread that speaks: a server that does not read would block this one."""
-        if self.outbox.qsize() < 1_000:     # more only where it asks and asks, and does not read
-            self.outbox.put(_printable(_write_json({"jsonrpc": "2.0", **message})).encode() + b"\n")
+        if self.outbox.qsize() < 1_000:         # more only where it asks and asks, and does not read
+            self.outbox.put(_encoded(message) + b"\n")
+        if box and self.fault:
+            box.put(McpError(self.fault))
 
-    def close(self, reason: str = "the client is closed") -> None:
-        """Close the child's input; one that does not end is terminated, then killed. In any case it is reaped."""
-        import signal
-        import subprocess
-        self.reason = self.reason or reason
+    def close(self) -> None:
+        self.end("the client is closed")
+        self._reap()
+
+    def _reap(self) -> None:
+        """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
-            try:
-                self.child.wait(_GRACE)
-                break
-            except subprocess.TimeoutExpired:
-                os.killpg(self.child.pid, number)       # npx, uv and shells start the server as a child of theirs
-        self.drained.wait(_GRACE)
-        self.fault = f"{self.reason} (exit code {self.child.returncode}){self.last_words()}"
-        for box in list(self.waiting.values()):
-            box.put(None)
-
-    def last_words(self) -> str:
-        text = b"".join(self.stderr.copy()).decode("utf-8", "replace").strip()
-        return f"; on stderr: {text[-1_000:]}" if text else ""
+        if _caught(self.child.wait, _GRACE).error:
+            for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
+                _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
+                _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
+            _caught(self.child.wait, _GRACE)
+        _caught(self.drained.result, _GRACE)
 
     def _hear(self) -> None:
         reason = "the server has ended"
-        try:
-            with self.child.stdout as pipe:
-                for line in iter(lambda: pipe.readline(MAX_BODY), b""):
-                    if len(line) == MAX_BODY:
-                        reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
-                        break
-                    _take(self, line.decode("utf-8", "replace"), math.inf)
-        finally:
-            self.close(reason)
+        with self.child.stdout as pipe:
+            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
+                if len(line) == MAX_BODY:
+                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
+                    break
+                self.take(line.decode("utf-8", "replace"))
+        self._reap()
+        self.end(f"{reason} (exit code {self.child.returncode}){self.last_words}")
 
     def _speak(self) -> None:
-        try:
-            with self.child.stdin as pipe:
-                for line in iter(self.outbox.get, None):
-                    pipe.write(line)
-                    pipe.flush()
-        except OSError:
-            pass                            # it reads no more; the thread that hears it will know why
+        with self.child.stdin as pipe:          # an error ends the thread: why, the one that hears will know
+            for line in iter(self.outbox.get, None):
+                pipe.write(line)
+                pipe.flush()
 
     def _drain(self) -> None:
+        tail = b""
         with self.child.stderr as pipe:
-            self.stderr.extend(iter(lambda: pipe.readline(1_000), b""))
-        self.drained.set()
+            for piece in iter(lambda: pipe.read1(1_000), b""):
+                tail = (tail + piece)[-1_000:]
+                self.last_words = f"; on stderr: {tail.decode('utf-8', 'replace').strip()}"
 
 
-class _Http:
+class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
     def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
         import threading
-        self.on_notification, self.fault, self.url, self.over = on_notification, "", url, threading.Event()
+        super().__init__(on_notification)
+        self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
         self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
-        self.session: dict[str, str] = {}   # the headers that the handshake brought
-        self.waiting: dict[int, Any] = {}
-        self.streams: set[_Response] = set()
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
-        """Send a message; where there is a box, read until the answer is in it."""
-        stream = self._fetch("POST", deadline, message)
+        """Post a message; for a request a thread does that, and reads until it is answered."""
         if box:
-            self._follow(stream, deadline, box)
-        stream.close()
+            posted = _on_daemon(self._follow, "POST", deadline, message)
+            posted.add_done_callback(lambda posted: box.put(posted.result().error))
+        else:
+            self._fetch("POST", deadline, message).close()
         if message.get("method") == "notifications/initialized":        # from now on hear what belongs to no call
-            _on_daemon(lambda: _quietly(lambda: self._follow(self._fetch("GET", math.inf), math.inf)))
+            _on_daemon(self._follow, "GET", math.inf)
 
-    def close(self, reason: str = "the client is closed") -> None:
-        """End the session, and the calls that wait."""
-        self.fault = self.fault or reason
+    def close(self) -> None:
+        self.end("the client is closed")
         self.over.set()
         for stream in list(self.streams):
             stream.wire.hang_up()
         if "mcp-session-id" in self.session:
-            _quietly(self._fetch, "DELETE", time.monotonic() + _GRACE)
+            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
         sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
-        body = _printable(_write_json({"jsonrpc": "2.0", **message})).encode() if message else None
+        body = _encoded(message) if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
-        if 200 <= response.status < 300:    # an error, too, may bring the id of a session, which does not exist
-            if "mcp-session-id" in response.headers:
-                self.session["mcp-session-id"] = response.headers["mcp-session-id"]
-            return response
-        if method == "POST" and "mcp-session-id" in sent and response.status in (400, 404):
-            self.fault = "the server has ended the session"
-        raise response.error()
+        if not 200 <= response.status < 300:
+            raise response.error()
+        if "mcp-session-id" in response.headers:        # errors, too, may bring one, but of no session
+            self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+        return response
 
-    def _follow(self, stream: _Response, deadline: float, box: Any = None) -> None:
-        """Read until the answer is in the box, or without one for ever; a stream that ends too early is resumed."""
-        last_id, pause = "", 1.0
-        while True:
+    def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
+        """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
+        number, last_id, pause = message["id"] if message else None, "", 1.0
+        while not self.over.is_set():
+            stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
+            stream.wire.deadline = deadline
             self.streams.add(stream)
             if self.over.is_set():
                 stream.wire.hang_up()
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
+                events: Iterable[Any] = _sse_events(stream.lines())
                 if not is_stream:
-                    _take(self, stream.read().decode("utf-8", "replace"), deadline)
-                for _, data, event_id, retry in _sse_events(stream.lines()) if is_stream else ():
+                    events = [("", stream.read().decode("utf-8", "replace"), "", None)]     # JSON is one event
+                for _, data, event_id, retry in events:
                     last_id, pause = event_id or last_id, pause if retry is None else retry / 1_000
-                    _take(self, data or "", deadline)
-                    if box and not box.empty():
-                        break
+                    self.take(data or "")
+                    if number and number not in self.waiting:
+                        return
             except HttpError:
-                if not last_id and not self.fault:
+                if not last_id:
                     raise
             finally:
                 self.streams.discard(stream)
                 stream.close()
-            if box and not box.empty():
-                return
-            if self.fault or not is_stream or (box and not last_id):
-                raise McpError(self.fault or "the server's answer ended without a result")
-            self.over.wait(min(pause, max(deadline - time.monotonic(), 0)))
-            stream = self._fetch("GET", deadline, last_id=last_id)
+            if not is_stream or (number and not last_id):
+                raise McpError("the server's answer ended without a result")
+            self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
+            method, message = "GET", None
+        raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Pipe | _Http]:
-    """Read a transport in any of its spellings, and give what makes the connection."""
-    entry = transport if isinstance(transport, Mapping) else {}
-    if "command" in entry:
-        transport = [entry["command"], *(entry.get("args") or [])]
-    where = entry.get("url", transport)
-    where = os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Link]:
+    """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
+    others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
+    entry = transport if isinstance(transport, Mapping) else {others: transport}
+    where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
         return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
-    command = [runner, where] if runner else transport
+    command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
-        raise McpError(_NO_TRANSPORT % _shown(list(entry) or transport))       # its values may be secrets
+        raise McpError(_NO_TRANSPORT % _shown(list(entry) if entry is transport else transport))    # without secrets
+    command = [str(part) for part in [*command, *(entry.get("args") or [])]]
     env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
-    return functools.partial(_Pipe, [str(part) for part in command], env, entry.get("cwd"))
+    return functools.partial(_Pipe, command, env, entry.get("cwd"))
 
 
 class McpClient:
-    """Speak with one MCP server, from any number of threads.
+    """Speak with one MCP server, from any number of threads; raise McpError, HttpError, ToolTimeoutError.
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
     ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
-    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client.
-
-    It connects when it is first needed, and anew where the server ended. `close()`, the end of a `with` block, of
-    the program, or of the last tool ends the server. Raises McpError, HttpError, ToolTimeoutError.
+    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client. It connects
+    anew where the server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
@@ -5309,11 +5361,11 @@ class McpClient:
                  timeout: float | None = 30) -> None:
         import threading
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
-        self.server: dict[str, Any] = {}    # what it said of itself
+        self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._ids, self._closed = itertools.count(1), False
+        self._closed = False
         self._link: Any = None
-        self._end: Callable[[], Any] = bool             # ends the link; there is none yet
+        self._end: Callable[[], Any] = bool     # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
         self._linked(time.monotonic() + self.timeout)
@@ -5340,71 +5392,35 @@ class McpClient:
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
         params = {"name": name, "arguments": dict(arguments or {})}
-        return self._call("tools/call", params, time.monotonic() + self.timeout)
+        return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
-    def _call(self, method: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
+    def _call(self, method: str, params: _Message, deadline: float) -> Any:
         link = self._linked(deadline)
         try:
-            return self._ask(link, method, params, deadline)
+            return link.ask(method, params, deadline)
         except HttpError as error:
-            if not link.fault or error.status not in (400, 404):
+            if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
-        return self._ask(self._linked(deadline), method, params, deadline)      # the session had ended: nothing was run
+        link.fault = "the server has ended the session"         # so nothing was run
+        return self._linked(deadline).ask(method, params, deadline)
 
     def _linked(self, deadline: float) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
         import weakref
         with self._lock:
-            if self._closed:
-                raise McpError("the client is closed")
-            if self._link is None or self._link.fault:
+            if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
+                raise ToolTimeoutError(_NO_ANSWER)
+            if not self._closed and (self._link is None or self._link.fault):
                 self._end()
                 self._link = self._connect(self.on_notification)
-                self._end = weakref.finalize(self, self._link.close)    # also at the end of the program
-                try:
-                    self._greet(self._link, deadline)
-                except BaseException:
+                self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
+                greeting = _caught(self._link.greet, deadline)
+                if greeting.error or self._closed:
                     self._end()
-                    raise
+                self.server = greeting.get()
+            if self._closed:                    # perhaps meanwhile
+                raise McpError("the client is closed")
             return self._link
-
-    def _greet(self, link: Any, deadline: float) -> None:
-        """Agree on a revision of the protocol."""
-        hello = {"protocolVersion": _REVISIONS[0], "capabilities": {},
-                 "clientInfo": {"name": "toolreg", "version": __version__}}
-        self.server = self._ask(link, "initialize", hello, deadline)
-        revision = self.server.get("protocolVersion")
-        if revision not in _REVISIONS:
-            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
-        link.session["mcp-protocol-version"] = revision
-        link.send({"method": "notifications/initialized"}, deadline)
-
-    def _ask(self, link: Any, method: str, params: dict[str, Any], deadline: float) -> dict[str, Any]:
-        """Send a request and give its result."""
-        import queue
-        number, box = next(self._ids), queue.SimpleQueue[Any]()
-        if self.on_notification and method == "tools/call":
-            params = {**params, "_meta": {"progressToken": number}}
-        link.waiting[number] = box
-        try:
-            link.send({"id": number, "method": method, "params": params}, deadline, box)
-            answer = None if link.fault and box.empty() else box.get(timeout=_seconds_to(deadline))
-        except (queue.Empty, TimeoutError):
-            if method != "initialize":
-                cancelled = {"requestId": number, "reason": "timeout"}
-                message = {"method": "notifications/cancelled", "params": cancelled}
-                _on_daemon(lambda: _quietly(link.send, message, time.monotonic() + _GRACE))
-            words = link.last_words() if isinstance(link, _Pipe) else ""
-            raise ToolTimeoutError(f"the server gave no answer within the timeout{words}") from None
-        finally:
-            del link.waiting[number]
-        if answer is None:
-            raise McpError(link.fault)
-        if isinstance(answer.get("result"), dict):
-            return typing.cast("dict[str, Any]", answer["result"])
-        error = answer["error"] if isinstance(answer.get("error"), dict) else {"message": "no result came"}
-        text = f"the server refused {method}: {error.get('message')}"
-        raise McpError(text[:1_000], error.get("code"), error.get("data"))
 
 
 def _block_text(block: _Message) -> str:
@@ -5427,7 +5443,7 @@ def _answer_of(result: _Message) -> _Answer:
     return _Answer(text or _write_json(structured), structured)
 
 
-def _rows_of(client: McpClient, prefix: str = "") -> list[tuple[str, Callable[[str], Tool]]]:
+def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
             raise McpError("has no name")
@@ -5444,19 +5460,19 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
     `options` are McpClient's. The tools hold the client. The `value` of a result is what the server structured, or
     else its content blocks. One of several servers that cannot be reached is left out like a tool.
     """
-    def refused(error: ToolRegError, name: str) -> Tool:
-        raise error
+    def unreachable(reason: str, name: str) -> Tool:
+        raise McpError(reason)
 
     given, rows = client_or_transport, []
     if not isinstance(given, Mapping) or "mcpServers" not in given:
-        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options)))
+        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
     for server, entry in given["mcpServers"].items():
         try:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
-        except ToolRegError as error:
-            rows.append((server, functools.partial(refused, error)))
+        except ToolRegError as error:       # without its traceback, which would keep the client alive
+            rows.append((server, functools.partial(unreachable, str(error))))
     return _usable("mcp", rows)
 
 

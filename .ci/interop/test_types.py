@@ -12,7 +12,18 @@ import numpy
 import pydantic
 import pytest
 import typing_extensions
-from toolreg import Tool, ToolArgumentError, ToolRegistry, check_schema, from_json, is_valid, iter_errors, schema_of, to_json
+
+from toolreg import (
+    Tool,
+    ToolArgumentError,
+    ToolRegistry,
+    check_schema,
+    from_json,
+    is_valid,
+    iter_errors,
+    schema_of,
+    to_json,
+)
 
 T = TypeVar("T")
 
@@ -75,10 +86,15 @@ class Place:
 
 
 VALUES = [
-    (Person, Person(fullName="Bo", born=datetime.date(2000, 1, 2), homes=[Street(name="a", number=1)])), (Street, Street(name="a", number=3)),
-    (Owner, Owner(pet=Dog(type="dog", street=Street(name="a", number=1)))), (Pages[int], Pages[int](rows=[1, 2])),
-    (list[Pages[Street]], [Pages[Street](rows=[])]), (tuple[Street, Person], (Street(name="a", number=1), Person(fullName="Bo", born=datetime.date(2000, 1, 2)))),
-    (Slot, Slot(row=1, below=Slot(row=2))), (set[Place], {Place(1), Place(2)}), (Checked, Checked(size=1)),
+    (Person, Person(fullName="Bo", born=datetime.date(2000, 1, 2), homes=[Street(name="a", number=1)])),
+    (Street, Street(name="a", number=3)),
+    (Owner, Owner(pet=Dog(type="dog", street=Street(name="a", number=1)))),
+    (Pages[int], Pages[int](rows=[1, 2])),
+    (list[Pages[Street]], [Pages[Street](rows=[])]),
+    (tuple[Street, Person], (Street(name="a", number=1), Person(fullName="Bo", born=datetime.date(2000, 1, 2)))),
+    (Slot, Slot(row=1, below=Slot(row=2))),
+    (set[Place], {Place(1), Place(2)}),
+    (Checked, Checked(size=1)),
     (Union[Cat, Dog, None], Cat(type="cat", lives=9)),
 ]
 
@@ -90,21 +106,28 @@ def test_a_value_is_written_as_its_schema_says_and_read_back(annotation, value):
     text = json.dumps(schema)
     assert "$defs" not in text or all(f'"{reference}"' for reference in schema.get("$defs", ()))
     wire = json.loads(json.dumps(to_json(value)))
-    if not isinstance(value, Slot):         # what attrs keeps with init=False is written, and not read
+    if not isinstance(value, Slot):  # what attrs keeps with init=False is written, and not read
         assert list(iter_errors(wire, schema)) == []
         assert from_json(annotation, wire) == value
 
 
 def test_attrs_names_are_those_of_the_constructor():
     assert list(schema_of(Slot)["$defs"]["Slot"]["properties"]) == ["row", "price", "tags", "below"]
-    assert from_json(Slot, {"row": 1.0, "below": {"row": 2, "price": "2"}}) == Slot(row=1, below=Slot(row=2, price=decimal.Decimal(2)))
+    assert from_json(Slot, {"row": 1.0, "below": {"row": 2, "price": "2"}}) == Slot(
+        row=1, below=Slot(row=2, price=decimal.Decimal(2))
+    )
     assert "default" not in schema_of(Slot)["$defs"]["Slot"]["properties"]["tags"]
 
 
-@pytest.mark.parametrize("annotation, wire, place", [
-    (Person, {"fullName": "Bo", "born": "2000-13-01"}, "born"), (list[Person], [{"fullName": "Bo", "born": "x"}], "[0].born"),
-    (list[Place], [{"x": 1}, {"x": -1}], "[1]"), (Checked, {"size": -1}, "size"),
-])
+@pytest.mark.parametrize(
+    "annotation, wire, place",
+    [
+        (Person, {"fullName": "Bo", "born": "2000-13-01"}, "born"),
+        (list[Person], [{"fullName": "Bo", "born": "x"}], "[0].born"),
+        (list[Place], [{"x": 1}, {"x": -1}], "[1]"),
+        (Checked, {"size": -1}, "size"),
+    ],
+)
 def test_what_the_class_refuses_is_located(annotation, wire, place):
     with pytest.raises(ToolArgumentError) as caught:
         from_json(annotation, wire)
@@ -113,13 +136,30 @@ def test_what_the_class_refuses_is_located(annotation, wire, place):
 
 def test_a_models_definitions_go_where_all_definitions_go():
     def compare(one: Person, other: Person, street: Street, pages: Pages[Street]): ...
+
     parameters = Tool.from_function(compare).parameters
     check_schema(parameters)
     for reference in [part for part in json.dumps(parameters).split('"') if part.startswith("#/")]:
         assert reference.removeprefix("#/$defs/") in parameters["$defs"]
     person = {"fullName": "Bo", "born": "2000-01-02"}
-    assert is_valid({"one": person, "other": {**person, "friends": [person]}, "street": {"name": "a", "number": 1}, "pages": {"rows": []}}, parameters)
-    assert not is_valid({"one": person, "other": {**person, "friends": [{}]}, "street": {"name": "a", "number": 1}, "pages": {"rows": []}}, parameters)
+    assert is_valid(
+        {
+            "one": person,
+            "other": {**person, "friends": [person]},
+            "street": {"name": "a", "number": 1},
+            "pages": {"rows": []},
+        },
+        parameters,
+    )
+    assert not is_valid(
+        {
+            "one": person,
+            "other": {**person, "friends": [{}]},
+            "street": {"name": "a", "number": 1},
+            "pages": {"rows": []},
+        },
+        parameters,
+    )
 
 
 def test_a_model_as_parameters_gives_its_fields():
@@ -128,26 +168,39 @@ def test_a_model_as_parameters_gives_its_fields():
     def meet(name, born, **rest):
         seen.append((name, born, rest))
         return "met"
+
     registry = ToolRegistry()
     registry.register(meet, parameters=Person)
     result = registry.invoke("meet", {"fullName": "Bo", "born": "2000-01-02", "homes": [{"name": "a", "number": "3"}]})
-    assert result.content == "met" and seen == [("Bo", datetime.date(2000, 1, 2), {"kind": Kind.CAT, "homes": [Street(name="a", number=3)], "friends": []})]
+    assert result.content == "met" and seen == [
+        ("Bo", datetime.date(2000, 1, 2), {"kind": Kind.CAT, "homes": [Street(name="a", number=3)], "friends": []})
+    ]
     assert registry.invoke("meet", {"fullName": "", "born": "2000-01-02"}).is_error
 
 
-@pytest.mark.parametrize("note, says", [
-    (annotated_types.Gt(1), {"exclusiveMinimum": 1}), (annotated_types.Interval(ge=1, lt=9), {"minimum": 1, "exclusiveMaximum": 9}),
-    (annotated_types.MultipleOf(3), {"multipleOf": 3}), (pydantic.Field(ge=2, le=5, description="Some."), {"minimum": 2, "maximum": 5, "description": "Some."}),
-    (typing_extensions.Doc("Some."), {"description": "Some."}),
-])
+@pytest.mark.parametrize(
+    "note, says",
+    [
+        (annotated_types.Gt(1), {"exclusiveMinimum": 1}),
+        (annotated_types.Interval(ge=1, lt=9), {"minimum": 1, "exclusiveMaximum": 9}),
+        (annotated_types.MultipleOf(3), {"multipleOf": 3}),
+        (pydantic.Field(ge=2, le=5, description="Some."), {"minimum": 2, "maximum": 5, "description": "Some."}),
+        (typing_extensions.Doc("Some."), {"description": "Some."}),
+    ],
+)
 def test_notes_on_a_number_are_said_in_the_schema(note, says):
     assert schema_of(Annotated[int, note]) == {"type": "integer", **says}
 
 
-@pytest.mark.parametrize("note, says", [
-    (annotated_types.Len(1, 3), {"minLength": 1, "maxLength": 3}), (annotated_types.MaxLen(3), {"maxLength": 3}),
-    (pydantic.Field(min_length=2, pattern="^a"), {"minLength": 2, "pattern": "^a"}), (pydantic.StringConstraints(max_length=4), {"maxLength": 4}),
-])
+@pytest.mark.parametrize(
+    "note, says",
+    [
+        (annotated_types.Len(1, 3), {"minLength": 1, "maxLength": 3}),
+        (annotated_types.MaxLen(3), {"maxLength": 3}),
+        (pydantic.Field(min_length=2, pattern="^a"), {"minLength": 2, "pattern": "^a"}),
+        (pydantic.StringConstraints(max_length=4), {"maxLength": 4}),
+    ],
+)
 def test_notes_on_a_text_are_said_in_the_schema(note, says):
     assert schema_of(Annotated[str, note]) == {"type": "string", **says}
 
@@ -158,14 +211,25 @@ class Draft(typing_extensions.TypedDict, total=False):
 
 
 def test_the_forms_of_typing_extensions_are_known_by_name():
-    assert schema_of(Draft)["required"] == ["title"] and schema_of(typing_extensions.LiteralString) == {"type": "string"}
+    assert schema_of(Draft)["required"] == ["title"] and schema_of(typing_extensions.LiteralString) == {
+        "type": "string"
+    }
     alias = typing_extensions.TypeAliasType("Ids", list[int])
     assert schema_of(alias) == {"type": "array", "items": {"type": "integer"}}
 
 
-@pytest.mark.parametrize("value, form", [
-    (numpy.int64(3), 3), (numpy.float32(0.5), 0.5), (numpy.bool_(True), True), (numpy.float64("nan"), "NaN"), (numpy.str_("a"), "a"),
-    (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]), (numpy.datetime64("2024-05-01"), "2024-05-01"), ({"a": numpy.arange(2)}, {"a": [0, 1]}),
-])
+@pytest.mark.parametrize(
+    "value, form",
+    [
+        (numpy.int64(3), 3),
+        (numpy.float32(0.5), 0.5),
+        (numpy.bool_(True), True),
+        (numpy.float64("nan"), "NaN"),
+        (numpy.str_("a"), "a"),
+        (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (numpy.datetime64("2024-05-01"), "2024-05-01"),
+        ({"a": numpy.arange(2)}, {"a": [0, 1]}),
+    ],
+)
 def test_numpy_values_have_a_json_form(value, form):
     assert json.dumps(to_json(value)) == json.dumps(form)
