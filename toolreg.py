@@ -3820,14 +3820,14 @@ def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) 
 
 
 def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Be what an executor runs, perhaps in another process: an exception that cannot travel is told in words."""
+    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     outcome = _caught(_apply, func, args, kwargs)
     try:
-        pickle.loads(pickle.dumps(outcome.error))
-    except Exception:
-        outcome = _Outcome(None, ToolRegError(_error_text(typing.cast(BaseException, outcome.error))))
-    return outcome
+        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
+        return outcome
+    except Exception as error:
+        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
 
 
 def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResult]) -> Any:
