@@ -537,8 +537,8 @@ def test_what_is_no_json_is_not_written(value):
 def test_an_integer_of_ten_thousand_digits_is_an_error_or_a_number_but_never_a_crash():
     try:
         assert toolreg._read_json("9" * 10_000) > 0
-    except ValueError:
-        pass
+    except ValueError as error:
+        assert str(error) == "an integer has too many digits"
 
 
 @pytest.mark.parametrize("text, value", [
@@ -3737,13 +3737,13 @@ def test_a_result_without_a_json_form_is_still_a_success():
         assert not result.is_error and result.content and result.content.isprintable()
 
 
-class Corner(NamedTuple):
+class GridPlace(NamedTuple):
     x: int
     y: int
 
 
 def test_a_named_tuple_in_a_result_is_an_object_like_in_a_schema():
-    assert toolreg._content_of({"at": [Corner(1, 2)]}) == '{"at": [{"x": 1, "y": 2}]}'
+    assert toolreg._content_of({"at": [GridPlace(1, 2)]}) == '{"at": [{"x": 1, "y": 2}]}'
 
 
 @given(any_json)

@@ -35,6 +35,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import contextvars
 import enum
 import functools
@@ -51,9 +52,7 @@ import types
 import typing
 import warnings
 from collections import deque
-from collections.abc import (
-    AsyncIterable, AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence,
-)
+from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -201,6 +200,8 @@ def _read_json(text: str) -> Any:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
         raise ValueError(f"{what} (line {error.lineno}, column {error.colno})") from None
+    except ValueError as error:             # ours, or Python's limit for the digits of an integer
+        raise ValueError(re.sub("^Exceeds.*", "an integer has too many digits", str(error))) from None
 
 
 def _check_nesting(text: str) -> None:
@@ -3868,7 +3869,7 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
         return _Outcome(None, _timed_out(tool))
 
 
-def _start_tasks(jobs: Iterable[int], workers: int, run: Callable[[int], Awaitable[None]]) -> list[Any]:
+def _start_tasks(jobs: Iterable[int], workers: int, run: Callable[[int], Any]) -> list[Any]:
     """Run jobs as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
