@@ -3168,7 +3168,9 @@ class Tool:
 
     def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
-        return self._kwargs(self._fit(arguments, coerce))
+        if not self._validator.is_valid(arguments):
+            arguments = self._mended(arguments, coerce)
+        return self._kwargs(arguments)
 
     def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
         if type(arguments) is not dict:
@@ -3177,13 +3179,10 @@ class Tool:
             return arguments, None
         return _split_reason(arguments, self._declares_reason)
 
-    def _fit(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Give arguments that fit, coerced where that helps, or raise ToolArgumentError with all that is wrong."""
-        validator = self._validator
-        if validator.is_valid(arguments):
-            return arguments
-        nearest = validator.nearest(arguments) if coerce else arguments
-        errors = list(validator.iter_errors(nearest))
+    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
+        """Coerce arguments that do not fit, or raise ToolArgumentError with all that is wrong."""
+        nearest = self._validator.nearest(arguments) if coerce else arguments
+        errors = list(self._validator.iter_errors(nearest))
         if errors:
             raise _misfit(self.name, errors)
         return typing.cast("dict[str, Any]", nearest)
@@ -3402,7 +3401,8 @@ _FAILED: dict[type, str] = {
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _SCALAR = frozenset({str, int, float, bool, type(None)})
-_NOBODY: deque[int] = deque()
+_Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
+_NO_JOBS: _Jobs = deque()
 
 
 # foreign code that a call has come to: (the tool, or None for a hook, its function, args, kwargs)
@@ -3576,13 +3576,14 @@ class ToolRegistry:
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
             arguments, reason = tool._split(call.arguments)
-            arguments = tool._fit(arguments, self.coerce)
+            if not tool._validator.is_valid(arguments):
+                arguments = tool._mended(arguments, self.coerce)
             if self.before_call is not None:
                 answers = _DENIED
                 call = ToolCall(call.id, call.name, arguments)      # exactly what is going to run
                 yield None, self.before_call, (call, reason), {}
             answers = _REFUSED
-            args, kwargs = tool._kwargs(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
             answers = _FAILED
             value = yield tool, tool.func, args, kwargs
         except Exception as caught:
@@ -3603,7 +3604,7 @@ class ToolRegistry:
             while True:
                 try:
                     tool, func, args, kwargs = work
-                    if tool is None or not _leaves(tool, executor):
+                    if tool is None or (executor is None and tool.metadata.timeout is None):
                         value = context.run(func, *args, **kwargs)
                         if type(value) not in _AT_HAND:
                             value = context.run(_settled, value)
@@ -3623,7 +3624,8 @@ class ToolRegistry:
             while True:
                 try:
                     tool, func, args, kwargs = work
-                    if tool is None or not (_leaves(tool, executor) or tool.metadata.parallel and not tool._is_async):
+                    if tool is None or not tool.metadata.parallel or (
+                            executor is None and tool.metadata.timeout is None and tool._is_async):
                         value = context.run(func, *args, **kwargs)
                         if type(value) not in _AT_HAND:
                             value = await _stepwise(context, value)             # the lines that differ
@@ -3668,13 +3670,11 @@ class ToolRegistry:
         results: list[Any] = [None] * len(calls)
         here, apart, workers = self._places(calls, max_workers)
         try:
-            waiting = len(apart)
-            done: Any = apart and _start_workers(apart, workers, lambda index: self._run(calls[index], executor))
+            wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
             for index in here:
                 results[index] = self._run(calls[index], executor)
-            for _ in range(waiting):
-                index, outcome = done.get()
-                results[index] = outcome.get()
+            if wait is not None:
+                wait()
         except BaseException as error:
             apart.clear()
             error.results = results         # type: ignore[attr-defined]
@@ -3686,11 +3686,7 @@ class ToolRegistry:
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
         here, apart, workers = self._places(calls, max_workers)
-
-        async def answer(index: int) -> None:
-            results[index] = await self._arun(calls[index], executor)
-
-        tasks = _start_tasks(apart, workers, answer) if apart else []
+        tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
         try:
             for index in here:
                 results[index] = await self._arun(calls[index], executor)
@@ -3703,14 +3699,14 @@ class ToolRegistry:
             raise
         return results
 
-    def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], deque[int], int]:
+    def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], _Jobs, int]:
         """Give the indices of the calls to run on this thread, those to run beside each other, and how many at once."""
-        indices = range(len(calls))
         workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
         if len(calls) < 2 or workers == 1:
-            return indices, _NOBODY, workers
-        apart = [index for index in indices if (tool := self._tools.get(calls[index].name)) and tool.metadata.parallel]
-        return sorted({*indices}.difference(apart)), deque(apart), workers
+            return range(len(calls)), _NO_JOBS, workers
+        apart = {index: call for index, call in enumerate(calls)
+                 if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
+        return [index for index in range(len(calls)) if index not in apart], deque(apart.items()), workers
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3778,18 +3774,19 @@ def _content_of(value: Any) -> str:
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
     if type(value) is dict:
-        return all(type(key) is str and (type(item) in _SCALAR or _is_json(item)) for key, item in value.items())
-    if type(value) is list:
-        return all(type(item) in _SCALAR or _is_json(item) for item in value)
-    return type(value) in _SCALAR
+        for key in value:
+            if type(key) is not str:
+                return False
+        value = value.values()
+    elif type(value) is not list:
+        return type(value) in _SCALAR
+    for item in value:
+        if type(item) not in _SCALAR and not _is_json(item):
+            return False
+    return True
 
 
 # --- running foreign code: here, on threads, on an executor
-def _leaves(tool: Tool, executor: Any) -> bool:
-    """Tell whether a function runs somewhere else than where it is called."""
-    return tool.metadata.timeout is not None or (executor is not None and _ships(tool))
-
-
 def _ships(tool: Tool) -> bool:             # what an importer made holds a connection, which cannot travel
     return tool.metadata.parallel and tool.metadata.source == "python"
 
@@ -3797,7 +3794,9 @@ def _ships(tool: Tool) -> bool:             # what an importer made holds a conn
 def _elsewhere(work: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
-    tool = work[0]
+    tool, *function = work
+    if tool.metadata.timeout is None and not _ships(tool):
+        return _apply(*function)
     if tool._is_async and (executor is None or not _ships(tool)):
         return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
     future = _started(work, executor, contextvars.copy_context(), _apply)
@@ -3831,25 +3830,31 @@ def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
 
 
-def _start_workers(jobs: deque[int], workers: int, run: Callable[[int], ToolResult]) -> Any:
-    """Run jobs on threads; give the queue on which (job, outcome) arrive. After an error no more jobs are begun."""
+def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> Callable[[], None]:
+    """Run calls on threads; give a function that waits for the results. After an error no more calls are begun."""
     import queue
     done: Any = queue.SimpleQueue()
+    count = len(jobs)
 
     def work() -> None:
         while jobs:
             try:
-                job = jobs.popleft()
+                index, call = jobs.popleft()
             except IndexError:
                 return                      # another worker was faster
-            outcome = _caught(run, job)
+            outcome = _caught(run, call, executor)
             if outcome.error is not None:
                 jobs.clear()
-            done.put((job, outcome))
+            done.put((index, outcome))
 
-    for _ in range(min(workers, len(jobs))):
+    def wait() -> None:
+        for _ in range(count):
+            index, outcome = done.get()
+            results[index] = outcome.get()
+
+    for _ in range(min(workers, count)):
         _on_daemon(contextvars.copy_context().run, work)
-    return done
+    return wait
 
 
 async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) -> _Outcome:
@@ -3869,16 +3874,16 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
         return _Outcome(None, _timed_out(tool))
 
 
-def _start_tasks(jobs: Iterable[int], workers: int, run: Callable[[int], Any]) -> list[Any]:
-    """Run jobs as tasks, at most `workers` at once."""
+def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> list[Any]:
+    """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
-    async def work(job: int) -> None:
+    async def work(index: int, call: ToolCall) -> None:
         async with gate:
-            await run(job)
+            results[index] = await run(call, executor)
 
-    return [asyncio.ensure_future(work(job)) for job in jobs]
+    return [asyncio.ensure_future(work(index, call)) for index, call in jobs]
 
 
 async def _all_done(tasks: list[Any]) -> None:
@@ -4335,13 +4340,7 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
         parameters, hides = _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
-    # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
-    as_message = bool(hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
-                      or tool.handle_validation_error)
-    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
-    is_async = getattr(tool, "coroutine", None) is not None or not runner.startswith("langchain_core.")
-    func = functools.partial(_ainvoke_langchain if is_async else _invoke_langchain, tool, as_message)
-    return Tool(name, tool.description or "", parameters, func,
+    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hides),
                 ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
 
 
@@ -4360,32 +4359,36 @@ def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
     return schema, not taken.keys() <= schema["properties"].keys()
 
 
-def _invoke_langchain(tool: Any, as_message: bool, /, **arguments: Any) -> Any:
-    try:
-        return _langchain_answer(tool.invoke(_langchain_input(tool, as_message, arguments)))
-    except Exception as error:
-        _check_tool_exception(error)
-        raise
+def _langchain_call(tool: Any, hides: bool) -> Callable[..., Any]:
+    # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
+    as_message = (hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+                  or tool.handle_validation_error)
+    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
+
+    def given(arguments: dict[str, Any]) -> dict[str, Any]:
+        call = {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+        return call if as_message else arguments
+
+    async def ainvoke(**arguments: Any) -> Any:
+        with _tool_exceptions():
+            return _langchain_answer(await tool.ainvoke(given(arguments)))
+
+    def invoke(**arguments: Any) -> Any:
+        with _tool_exceptions():
+            return _langchain_answer(tool.invoke(given(arguments)))
+    is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
+    return invoke if is_sync else ainvoke
 
 
-async def _ainvoke_langchain(tool: Any, as_message: bool, /, **arguments: Any) -> Any:
-    try:
-        return _langchain_answer(await tool.ainvoke(_langchain_input(tool, as_message, arguments)))
-    except Exception as error:
-        _check_tool_exception(error)
-        raise
-
-
-def _langchain_input(tool: Any, as_message: bool, arguments: dict[str, Any]) -> dict[str, Any]:
-    if not as_message:
-        return arguments
-    return {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
-
-
-def _check_tool_exception(error: Exception) -> None:
+@contextlib.contextmanager
+def _tool_exceptions() -> Iterator[None]:
     """Let the text of a ToolException go to the model as it is."""
-    if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
-        raise ToolError(str(error)) from error
+    try:
+        yield
+    except Exception as error:
+        if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
+            raise ToolError(str(error)) from error
+        raise
 
 
 def _langchain_answer(value: Any) -> Any:
@@ -4409,18 +4412,16 @@ __all__ += ["langchain_tools"]
 # ---------------------------------------------------------------------------
 MAX_BODY = 16 * 2**20       # bytes of one answer, of one line, of one event
 MAX_ERROR_BODY = 2_000      # bytes of an answer that an HttpError holds
-_LONGEST_WAIT = 1e6         # seconds: sockets and locks take no infinity
 _PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?"            # scheme, host, port
-                  r"([/?][!-\"$-\[\]-~]*)?(?:#[!-~]*)?", re.IGNORECASE)                        # path and query
+                  r"([/?][!-\"$-\[\]-~]*)?(?:#[!-~]*)?", re.IGNORECASE | re.ASCII)             # path and query
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
 _HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
 _REDIRECTS = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
-_EVENT_FIELDS = {"event": re.compile(".*"), "data": re.compile(".*"), "id": re.compile(r"[^\0]*"),
-                 "retry": re.compile("[0-9]{1,9}")}
+_EVENT_FIELDS = {"event": ".*", "data": ".*", "id": r"[^\0]*", "retry": "[0-9]{1,9}"}      # any other field is skipped
 
 
 class HttpError(ToolRegError):
@@ -4448,14 +4449,19 @@ class _Target(NamedTuple):
         return self.origin
 
 
-def _target_of(url: str) -> _Target:
-    found = _URL.fullmatch(url)
-    scheme, host, port, path = found.groups() if found else ("http", "", "", "")
-    number = int(port or _PORTS[scheme.lower()])
-    if not host or number > 65_535:         # on purpose the URL is not shown: it may hold a password
+def _target_of(url: str, base: str = "") -> _Target:
+    """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
+    from urllib.parse import urljoin
+    try:
+        found = _URL.fullmatch(urljoin(base, url))
+    except ValueError:                      # urljoin is as strict, but only here and there
+        found = None
+    scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
+    number, usual = int(port or _PORTS[scheme.lower()]), _PORTS[scheme.lower()]
+    if not host or number > 65_535:
         raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-    origin = f"{scheme}://{host}".lower() + ("" if number == _PORTS[scheme.lower()] else f":{number}")
-    return _Target(origin, host.strip("[]"), number, path if (path or "").startswith("/") else f"/{path or ''}")
+    origin = f"{scheme}://{host}".lower() + ("" if number == usual else f":{number}")
+    return _Target(origin, host.strip("[]"), number, path if path.startswith("/") else f"/{path}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -4478,14 +4484,34 @@ def _seconds_to(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
-    return min(left, _LONGEST_WAIT)
+    return min(left, 1e6)       # sockets and locks take no infinity
+
+
+def _connected(target: _Target, deadline: float) -> Any:
+    """Give a socket that is connected to one of the host's addresses, over TLS where the URL says so."""
+    import socket
+    for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
+        try:
+            plain = socket.create_connection((str(host), int(port)), _seconds_to(deadline))
+            break
+        except OSError as error:
+            fault = error
+    else:
+        raise fault
+    if target.origin.startswith("http:"):
+        return plain
+    plain.settimeout(_seconds_to(deadline))
+    return _tls_context().wrap_socket(plain, server_hostname=target.host)
 
 
 class _Wire(io.RawIOBase):
-    """Read a socket with one deadline for all bytes together, however slowly they drip."""
+    """Be a connection with one deadline for all of it, however slowly its bytes drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
+
+    def makefile(self, mode: str) -> io.BufferedReader:         # all that http.client wants of a socket
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
@@ -4493,9 +4519,6 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
-
-    def makefile(self, mode: str) -> io.BufferedReader:             # all that http.client wants of a socket
-        return io.BufferedReader(self)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -4509,35 +4532,49 @@ class _Wire(io.RawIOBase):
         super().close()
 
 
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
+              deadline: float) -> Generator[Any, None, None]:
+    """Send one request, without a proxy; yield (wire, answer read as far as its headers), then the body as it comes."""
+    import http.client
+    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
+    if body or method in ("POST", "PUT", "PATCH"):
+        sent["content-length"] = str(len(body))
+    head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
+    try:
+        with (_Wire(_connected(target, deadline), deadline) as wire,
+              http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
+            wire.socket.settimeout(_seconds_to(deadline))
+            wire.socket.sendall(head.encode() + body)
+            answer.begin()
+            yield wire, answer
+            while piece := answer.read1(65_536):
+                yield piece
+            if answer.length:               # read1 does not mind an end that comes too early
+                raise http.client.IncompleteRead(b"", answer.length)
+    except TimeoutError as error:
+        raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
+
+
 class _Response:
     """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
 
     `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
     """
 
-    def __init__(self, answer: Any, wire: _Wire, target: _Target) -> None:
+    def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
+        self.wire, answer = next(exchange)
         self.status: int = answer.status
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
-        self.wire, self.target, self._answer = wire, target, answer
+        self.target, self._reason, self._exchange = target, answer.reason[:80], exchange
 
     def close(self) -> None:
-        self.wire.hang_up()
-        self._answer.close()
+        self._exchange.close()
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the body as it comes; one that was cut short ends with an HttpError."""
-        import http.client
-        left = math.inf if self._answer.length is None else self._answer.length
-        try:
-            while piece := self._answer.read1(min(left, 65_536)):
-                left -= len(piece)
-                yield piece
-            if 0 < left < math.inf:
-                raise http.client.IncompleteRead(b"", int(left))
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            raise _network_error(error, self.target) from error
-        finally:
-            self.close()
+        yield from self._exchange
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -4570,38 +4607,8 @@ class _Response:
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._answer.reason}: {body.decode('utf-8', 'replace')}"
+        words = f"{self.target} answered {self.status} {self._reason}: {body.decode('utf-8', 'replace')}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
-
-
-def _network_error(error: Exception, target: _Target) -> ToolRegError:
-    if isinstance(error, TimeoutError):
-        return ToolTimeoutError(f"{target}: no complete answer within the timeout")
-    return HttpError(f"{target}: {_error_text(error)[:200]}")
-
-
-def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float) -> _Response:
-    """Send one request over a connection of its own, without a proxy, and read the answer as far as its headers."""
-    import http.client
-    import socket
-    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
-    if body or method in ("POST", "PUT", "PATCH"):
-        sent["content-length"] = str(len(body))
-    head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
-    answer = None
-    try:
-        wire = _Wire(socket.create_connection((target.host, target.port), _seconds_to(deadline)), deadline)
-        answer = http.client.HTTPResponse(wire, method=method)      # type: ignore[arg-type]
-        if target.origin.startswith("https:"):
-            wire.socket = _tls_context().wrap_socket(wire.socket, server_hostname=target.host)
-        wire.socket.settimeout(_seconds_to(deadline))
-        wire.socket.sendall(head.encode() + body)
-        answer.begin()
-        return _Response(answer, wire, target)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        if answer is not None:
-            answer.close()
-        raise _network_error(error, target) from error
 
 
 def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
@@ -4611,25 +4618,23 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
     methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
     """
-    from urllib.parse import urljoin
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
     target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
     if not _HEADER_NAME.fullmatch(method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
-        response = _exchange(method, target, sent, body, deadline)
+        response = _Response(target, _exchange(method, target, sent, body, deadline))
         location = response.headers.get("location")
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
         response.close()
-        following = _target_of(urljoin(target.origin + target.path, location))
-        if following.origin != target.origin:
+        before, target = target, _target_of(location, target.origin + target.path)
+        if target.origin != before.origin:
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
-            if target.origin.startswith("https:") and following.origin.startswith("http:"):
-                raise HttpError(f"{target}: redirects from https to http")
+            if before.origin.startswith("https:") and target.origin.startswith("http:"):
+                raise HttpError(f"{before}: redirects from https to http")
             sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, b""
-        target = following
     raise HttpError(f"{target}: redirected more than {redirects} times")
 
 
@@ -4645,7 +4650,7 @@ def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, in
         value, size = value.removeprefix(" "), size + len(line) + 1
         if size > MAX_BODY:
             raise HttpError(f"server-sent events: one is longer than {MAX_BODY} characters")
-        if name in _EVENT_FIELDS and _EVENT_FIELDS[name].fullmatch(value):
+        if name in _EVENT_FIELDS and re.fullmatch(_EVENT_FIELDS[name], value):
             block.setdefault(name, []).append(value)
         if not line:
             last_id = block.get("id", [last_id])[-1]
@@ -4668,6 +4673,7 @@ _NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments a
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 # where an argument goes -> the style it is written in; "body" is all of it, "property" a part of it
 _STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form", "body": None}
+_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 _BODIES = {"json": re.compile(r"application/json|.+\+json|application/\*|\*/\*"),           # the best kind first
            "form": re.compile(r"application/x-www-form-urlencoded"), "text": re.compile(r"text/.+")}
 _LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
@@ -4704,27 +4710,30 @@ def _refusing(read: Callable[..., Any], *args: Any) -> Any:
 
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
-    document, uri = spec, ""
-    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-        response = _request("GET", spec, timeout=timeout)
-        if response.status != 200:
-            raise response.error()
-        document = _read_document(response.read().decode("utf-8", "replace"))
-        uri = response.target.origin + response.target.path
-    elif isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
-        document = _read_document(spec)
-    elif not isinstance(spec, Mapping):
-        try:
-            with open(spec, encoding="utf-8-sig") as file:
-                document = _read_document(file.read())
-        except (OSError, UnicodeError, TypeError) as error:
-            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+    text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
+    document = spec if text is None else _read_document(text)
     said = document if isinstance(document, Mapping) else {}
     version = said.get("openapi")
     if not re.match(r"3\.[012](\.|\Z)", str(version)):
         got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else _shown(version)
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
     return document, uri
+
+
+def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
+    """Give (the text at a URL, in a file, or spec itself where it is the text, the URL)."""
+    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+        response = _request("GET", spec, timeout=timeout)
+        if response.status != 200:
+            raise response.error()
+        return response.read().decode("utf-8", "replace"), response.target.origin + response.target.path
+    if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
+        return spec, ""
+    try:
+        with open(os.fspath(spec), encoding="utf-8-sig") as file:
+            return file.read(), ""
+    except (OSError, ValueError, TypeError) as error:
+        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
 def _read_document(text: str) -> Any:
@@ -4737,7 +4746,12 @@ def _read_document(text: str) -> Any:
 def _read_yaml(text: str, fault: ValueError) -> Any:
     try:
         import yaml  # type: ignore[import-untyped, import-not-found, unused-ignore]
-        return json.loads(json.dumps(yaml.safe_load(text), default=str))        # dates, and numbers as keys, are text
+        whole = ""                          # in JSON, where dates, and numbers as keys, are text
+        for piece in json.JSONEncoder(default=str).iterencode(yaml.safe_load(text)):
+            whole += piece
+            if len(whole) > MAX_BODY:       # aliases of aliases make it huge
+                raise ValueError(f"larger than {MAX_BODY} characters")
+        return _read_json(whole)
     except ImportError:
         raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} (for YAML install PyYAML)") from None
     except Exception as error:
@@ -4751,8 +4765,8 @@ class _Api:
                  headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
         from urllib.parse import urljoin
         documents = {uri: document, **{urljoin(uri, key): resources[key] for key in resources}}
-        self.documents = {key: _absolute(documents[key], key) for key in documents} if resources else documents
-        self.document = self.documents[""] = self.documents[uri]
+        self.documents = {key: _absolute(documents[key], key) for key in documents}
+        self.document = self.documents[uri]
         self.uri, self.base_url = uri, None if base_url is None else _checked_base(base_url)
         self.headers, self.timeout = _headers_of(headers, {}), timeout
         if not isinstance(auth, Mapping):
@@ -4763,7 +4777,6 @@ class _Api:
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
         self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
         self._names: dict[str, str] = {}                                # reference -> its name in $defs
-        self._schemas: dict[str, tuple[Any, list[str]]] = {}            # reference -> (schema, references in it)
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
@@ -4796,11 +4809,7 @@ class _Api:
         found: dict[str, Any] = {}
         for reference in references:        # it grows meanwhile
             if self._name_of(reference) not in found:
-                if reference not in self._schemas:
-                    inner: list[str] = []
-                    self._schemas[reference] = self.schema(self._target(reference), inner), inner
-                found[self._name_of(reference)] = self._schemas[reference][0]
-                references += self._schemas[reference][1]
+                found[self._name_of(reference)] = self.schema(self._target(reference), references)
         return found
 
     def _name_of(self, reference: str) -> str:
@@ -4917,7 +4926,7 @@ def _operation_tool(api: _Api, method: str, path: str, node: dict[str, Any], nam
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
     return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
                 {**parameters, "$defs": definitions} if definitions else parameters,
-                _OperationCall(api, method, path, node, places, content_type, needs_body),
+                _operation_call(api, method, path, node, places, content_type, needs_body),
                 ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
 
 
@@ -4969,7 +4978,7 @@ def _body_of(api: _Api, node: _Object) -> tuple[str, bool, list[_Object]]:
     if not parts and kind == "form":
         raise ToolDefinitionError("a form that is not a plain object is not supported")
     whole = {"in": "body", "name": "body", "schema": content.get("schema", {}), "required": required}
-    return "application/json" if "*" in types[kind] else types[kind], required, parts or [whole]
+    return _WILD.get(types[kind], types[kind]), required, parts or [whole]
 
 
 def _lifted(schema: Any, encoding: _Object) -> list[_Object]:
@@ -4988,53 +4997,50 @@ def _lifted(schema: Any, encoding: _Object) -> list[_Object]:
             for name, each in properties.items() if not _is_read_only(each)]
 
 
-class _OperationCall:
-    """Be a tool's function: make the request that its arguments mean, and give what the answer holds.
+def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Mapping[str, _Object],
+                    content_type: str, needs_body: bool) -> Callable[..., Any]:
+    """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
-    On purpose no dataclass or partial: a tool's repr must not show credentials.
+    On purpose a closure: the repr of a tool must not show credentials.
     """
+    base, path_parts = api.base_of(node["servers"]), _IN_BRACES.split(path)     # every second one is a name
+    ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
+    secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
+    secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
+    own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
 
-    def __init__(self, api: _Api, method: str, path: str, node: _Object, places: Mapping[str, Any],
-                 content_type: str, needs_body: bool) -> None:
-        self.method, self.places, self.timeout = method, places, api.timeout
-        self.content_type, self.needs_body = content_type, needs_body
-        self.base, self.path = api.base_of(node["servers"]), re.split(r"(\{[^{}]+\})", path)
-        ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
-        secrets = [api.credentials[name] for name in ways[0]] if ways else []
-        self.query = {name: secret for where, name, secret in secrets if where == "query"}
-        self.headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
-
-    def __call__(self, /, **arguments: Any) -> Any:
-        given = [(self.places[name], value) for name, value in arguments.items()]
-        headers = {place["name"].lower(): _in_text(place, value, str) for place, value in given
-                   if place["in"] == "header" and value is not None}
-        url, body = self._url(given), self._body(given)
+    def call(**arguments: Any) -> Any:
+        given = [(places[name], value) for name, value in arguments.items()]
+        headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
+        body = _body(given, content_type, needs_body)
         if body is not None:
-            headers["content-type"] = self.content_type
-        headers.update(self.headers)
-        return _answer_in(_request(self.method, url, headers=headers, body=body, timeout=self.timeout))
+            headers["content-type"] = content_type
+        pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
+        query = _form(pairs + list(secret_query.items()))
+        url = base + _path(path_parts, dict(_pairs_for(given, "path"))) + (f"?{query}" if query else "")
+        return _answer_in(_request(method, url, headers=headers | own_headers, body=body, timeout=api.timeout))
+    return call
 
-    def _url(self, given: list[tuple[Any, Any]]) -> str:
-        """Fill path and query so that no value can leave its segment or its field."""
-        from urllib.parse import quote
-        values = {f"{{{place['name']}}}": _in_text(place, value, _percent_encoded) for place, value in given
-                  if place["in"] == "path"}
-        path = "".join(values.get(part, quote(part, safe="/:@!$&'()*+,;=~%")) for part in self.path)
-        if "" in values.values() or not {".", ".."}.isdisjoint(path.split("/")):
-            raise ToolError(_NO_SEGMENT)
-        pairs = [pair for pair in _form_pairs(given, "query") if pair[0] not in self.query]
-        query = _form([*pairs, *((name, _percent_encoded(secret)) for name, secret in self.query.items())])
-        return self.base + path + (f"?{query}" if query else "")
 
-    def _body(self, given: list[tuple[Any, Any]]) -> bytes | None:
-        parts = {place["name"]: value for place, value in given if place["in"] in ("body", "property")}
-        if not parts and not self.needs_body:
-            return None
-        kind = _kind_of(self.content_type)
-        if kind == "form":
-            return _form(_form_pairs(given, "property")).encode()
-        value = next((value for place, value in given if place["in"] == "body"), parts)
-        return (_write_json(value) if kind == "json" else _as_text(value)).encode()
+def _path(parts: list[str], values: Mapping[str, str]) -> str:
+    """Fill a path so that no value can leave its segment; every second part is the name of one."""
+    from urllib.parse import quote
+    path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
+                   for at, part in enumerate(parts))
+    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(path.split("/")):
+        raise ToolError(_NO_SEGMENT)
+    return path
+
+
+def _body(given: list[tuple[_Object, Any]], content_type: str, needed: bool) -> bytes | None:
+    parts = {place["name"]: value for place, value in given if place["in"] in ("body", "property")}
+    kind = _kind_of(content_type)
+    if not parts and not needed:
+        return None
+    if kind == "form":
+        return _form(_pairs_for(given, "property")).encode()
+    value = next((value for place, value in given if place["in"] == "body"), parts)
+    return _printable(_write_json(value) if kind == "json" else _as_text(value)).encode()
 
 
 def _percent_encoded(text: str) -> str:
@@ -5046,26 +5052,25 @@ def _form(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
 
 
-def _form_pairs(given: list[tuple[Any, Any]], where: str) -> Iterator[tuple[str, str]]:
-    """Spell what goes to the query or the form as (name, encoded text); null is left out."""
+def _pairs_for(given: list[tuple[_Object, Any]], where: str,
+             encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
+    """Spell what goes to one place as (name, encoded text), each in its style; null is left out."""
+    found = []
     for place, value in given:
-        if isinstance(value, dict) and where == "property":
-            value = _write_json(value)
         if place["in"] != where or value is None:
             continue
-        if isinstance(value, (list, dict)) and place.get("explode", True):
-            pairs = value.items() if isinstance(value, dict) else [(place["name"], each) for each in value]
-            yield from ((name, _percent_encoded(_as_text(each))) for name, each in pairs)
+        name, is_form = place["name"], _STYLES[where] == "form"
+        explode, is_object = place.get("explode", is_form), isinstance(value, dict) and where != "property"
+        values = value if isinstance(value, list) else [value]
+        items = value.items() if is_object else [(name, each) for each in values]
+        pairs = [(key, encode(_as_text(each))) for key, each in items]
+        if explode and is_form:
+            found += pairs
+        elif is_object:
+            found.append((name, ",".join(encode(key) + ("=" if explode else ",") + text for key, text in pairs)))
         else:
-            yield place["name"], _in_text(place, value, _percent_encoded)
-
-
-def _in_text(place: _Object, value: Any, encode: Callable[[str], str]) -> str:
-    """Spell a value as one text, several values with commas."""
-    if isinstance(value, dict):
-        equals = "=" if place.get("explode") else ","
-        return ",".join(encode(name) + equals + encode(_as_text(each)) for name, each in value.items())
-    return ",".join(encode(_as_text(each)) for each in (value if isinstance(value, list) else [value]))
+            found.append((name, ",".join(text for _, text in pairs)))
+    return found
 
 
 def _as_text(value: Any) -> str:
@@ -5487,7 +5492,12 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
-_TRY_AGAIN = (408, 429, 500, 502, 503, 504, 529)
+_ANSWERS = {                # where in a choice the words are: what an answer with them must look like
+    "message": {"type": "object", "required": ["choices"], "properties": {"choices": {"type": "array", "minItems": 1,
+        "items": {"type": "object", "required": ["message"], "properties": {"message": {"type": "object"}}}}}},
+    "delta": {"type": "object", "properties": {"choices": {"type": ["array", "null"],
+        "items": {"type": "object", "properties": {"delta": {"type": ["object", "null"]}}}}}},
+}
 
 
 class HttpModel:
@@ -5496,7 +5506,6 @@ class HttpModel:
     `base_url`: what stands before /chat/completions · `headers`: sent too, as Azure's api-key · `timeout`: seconds for
     each try as a whole · `stream`: let the text come in pieces, `on_delta` gets each · `retries`: after 429, 5xx and
     lost connections, unless `on_delta` got text already · `options`: sent too, as temperature=0.
-    From async code: `lambda **asked: asyncio.to_thread(model, **asked)`.
     """
 
     def __init__(self, base_url: str, model: str, *, api_key: str | None = None,
@@ -5505,80 +5514,69 @@ class HttpModel:
         place, mark, query = base_url.partition("?")
         self._url = place.rstrip("/").removesuffix("/chat/completions") + "/chat/completions" + mark + query
         self._origin = str(_target_of(self._url))
-        secret = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
-        self._headers = _headers_of({"content-type": "application/json", **secret})
-        self._secrets = [value.split()[-1] for value in secret.values() if len(value.strip()) > 7]
+        given = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
+        self._headers = _headers_of({"content-type": "application/json", **given})
+        self._secrets = [value.split()[-1] for value in given.values() if len(value.strip()) > 7]
         self.model, self.timeout, self.retries, self.options = model, timeout, retries, options
         self.stream, self.on_delta = stream or on_delta is not None, on_delta
-
-    def __repr__(self) -> str:
-        return f"<HttpModel: {self.model} at {self._origin}>"
 
     def __call__(self, *, messages: Iterable[Any], tools: Sequence[Any] = (),
                  tool_choice: Any = None) -> dict[str, Any]:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
-        asked = {**self.options, "model": self.model, "messages": [_sendable(message) for message in messages],
+        asked = {**self.options, "model": self.model, "messages": list(map(_sendable, messages)),
                  **({"tools": tools, "tool_choice": tool_choice or "auto"} if tools else {}),
                  **({"stream": True} if self.stream else {})}
         body = _write_json(asked).encode("utf-8", "replace")
+        given_out: list[str] = []           # cannot be taken back: then there is no other try
         tried = 0
         while True:
             try:
-                return self._ask(body)
+                return self._ask(body, given_out)
             except HttpError as error:
                 pause = _pause_after(error, tried)
-                if pause is None or tried >= self.retries:
+                if pause is None or given_out or tried >= self.retries:
                     raise self._explained(error, tools) from None
             time.sleep(pause)
             tried += 1
 
-    def _ask(self, body: bytes) -> dict[str, Any]:
+    def _ask(self, body: bytes, given_out: list[str]) -> dict[str, Any]:
         response = _request("POST", self._url, headers=self._headers, body=body, timeout=self.timeout)
         if response.status != 200:
             raise response.error()
         if response.headers.get("content-type", "").startswith("text/event-stream"):
-            message = collect_stream(self._chunks(response))
-        else:
-            answer = self._read(response.read().decode("utf-8", "replace"))
-            message = ((answer.get("choices") or [{}])[0]).get("message")
-            if not isinstance(message, dict):
-                raise HttpError(f"{self._origin}: no chat completion, but {_shown(answer)}", 200)
-            if self.on_delta and message.get("content"):        # a server that does not stream
-                self.on_delta(message["content"])
-        return {"role": "assistant", **message}
+            return {"role": "assistant", **collect_stream(self._chunks(response, given_out))}
+        answer = self._read(response.read().decode("utf-8", "replace"), "message", given_out)
+        return {"role": "assistant", **answer["choices"][0]["message"]}
 
-    def _read(self, text: str) -> dict[str, Any]:
+    def _chunks(self, response: _Response, given_out: list[str]) -> Iterator[Any]:
+        """Yield the chunks of a stream; one that breaks off is a lost connection."""
+        ended = False
+        with contextlib.closing(response):
+            for _, data, _, _ in _sse_events(response.lines()):
+                if data == "[DONE]":
+                    return
+                chunk = self._read(data or "{}", "delta", given_out)
+                ended = ended or any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
+                yield chunk
+        if not ended:                       # some servers forget [DONE]
+            raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
+
+    def _read(self, text: str, part: str, given_out: list[str]) -> Any:
+        """Read an answer, or a chunk of one, and give out its text."""
         try:
             value = _read_json(text)
         except ValueError:
             value = text
-        if not isinstance(value, dict):
-            raise HttpError(f"{self._origin}: no chat completion, but {_shown(value)}", 200)
-        if value.get("error"):              # in the midst of a stream, or with status 200
+        if isinstance(value, dict) and value.get("error"):          # in the midst of a stream, or with status 200
             raise HttpError(f"{self._origin}: {_provider_words(text)}", 200)
+        if not is_valid(value, _ANSWERS[part]):
+            raise HttpError(f"{self._origin}: no chat completion, but {_shown(value)}", 200)
+        for choice in value.get("choices") or ():
+            said = (choice.get(part) or {}).get("content")
+            if self.on_delta and said and isinstance(said, str):
+                given_out.append(said)
+                self.on_delta(said)
         return value
-
-    def _chunks(self, response: _Response) -> Iterator[Any]:
-        """Yield the chunks of a stream; one that breaks off is a lost connection."""
-        ended = given = False
-        try:
-            for _, data, _, _ in _sse_events(response.lines()):
-                if data == "[DONE]":
-                    return
-                chunk = self._read(data or "{}")
-                for choice in chunk.get("choices") or ():
-                    ended = ended or bool(choice.get("finish_reason"))
-                    text = (choice.get("delta") or {}).get("content")
-                    if text and self.on_delta:
-                        given = True
-                        self.on_delta(text)
-                yield chunk
-            if not ended:
-                raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
-        except HttpError as error:          # what was given out cannot be taken back: no cause, no other try
-            raise error from (None if given else error.__cause__)
-        finally:
-            response.close()
 
     def _explained(self, error: HttpError, tools: Sequence[Any]) -> HttpError:
         """Reword an error: with the provider's message and the tool it means, without secrets."""
@@ -5594,31 +5592,29 @@ class HttpModel:
 
 def _sendable(message: Any) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
-    sent = {key: value for key, value in to_json(message).items() if value is not None and value != []}
+    sent = {key: value for key, value in to_json(message).items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
-    if "tool_calls" in sent:
-        read = [ToolCall("", "", call["function"].get("arguments")).arguments for call in sent["tool_calls"]]
-        texts = [_write_json(arguments) if isinstance(arguments, dict) else "{}" for arguments in read]
-        sent["tool_calls"] = [{"type": "function", **call, "function": {**call["function"], "arguments": text}}
-                              for call, text in zip(sent["tool_calls"], texts)]
+    for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
+        function = call["function"]
+        function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
+        call.setdefault("type", "function")
     return sent
 
 
 def _pause_after(error: HttpError, tried: int) -> float | None:
     """Say how many seconds to wait before another try; None where another try is no use."""
-    import email.utils
     import random
+    from email.utils import parsedate_to_datetime
     lost = error.status is None and error.__cause__ is not None
-    if not lost and error.status not in _TRY_AGAIN:
+    if not lost and error.status not in (408, 429) and (error.status or 0) < 500:
         return None
-    asked = error.headers.get("retry-after", "").strip()
-    pause = FIRST_PAUSE * 2**tried * random.uniform(1, 1.5)     # so that all who were refused do not return at once
-    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", asked):
-        pause = float(asked)
-    elif date := email.utils.parsedate_tz(asked):
-        pause = max(0.0, email.utils.mktime_tz(date) - time.time())
-    return pause if pause <= LONGEST_PAUSE else None
+    asked = error.headers.get("retry-after", "")        # seconds, or a date
+    try:
+        pause = float(asked) if asked[-1:].isdigit() else parsedate_to_datetime(asked).timestamp() - time.time()
+    except (ValueError, OverflowError):     # at random, so that all who were refused do not return at once
+        pause = FIRST_PAUSE * 2**tried * random.uniform(1, 1.5)
+    return max(0.0, pause) if pause <= LONGEST_PAUSE else None
 
 
 def _provider_words(body: str) -> str:
@@ -5628,27 +5624,21 @@ def _provider_words(body: str) -> str:
     except ValueError:
         value = " ".join(body.split())
     for key in ("error", "message", "detail"):
-        value = value.get(key, value) if isinstance(value, dict) else value
+        value = (value.get(key) or value) if isinstance(value, dict) else value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
-    place = re.search(r"#(/[^\s:,]+)", text)
-    names = ([name for name in schemas if name in text]
-             or [name for number, name in enumerate(schemas) if re.search(rf"tools\W{{1,2}}{number}\b", text)]
-             or [name for name, schema in schemas.items() if place and _has_place(schema, place[0])]
-             or list(schemas if re.search("tool|function|schema", text) else ()))
-    return f" (tools: {_listed(names)})" if names else ""
-
-
-def _has_place(schema: Any, pointer: str) -> bool:
-    try:
-        _pointer(schema, pointer)
-    except LookupError:
-        return False
-    return True
+    meant, names = [], []
+    for number, function in enumerate(tool.get("function", {}) for tool in tools):
+        names.append(str(function.get("name") or tools[number].get("type")))
+        places = [f"#/properties/{name}" for name in function.get("parameters", {}).get("properties", ())]
+        marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
+        if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
+            meant.append(names[-1])
+    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
+    return f" (tools: {named})" if named else ""
 
 
 __all__ += ["HttpModel"]
@@ -5660,13 +5650,6 @@ __all__ += ["HttpModel"]
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
-
-# Names, arguments and outputs come from strangers. A terminal must not obey them (escape sequences, text that is unseen
-# or runs backwards), and in a diagram they must not become lines, entities (ﬂ and ¶ are its marks for them), HTML
-# or a `wrap:` that is swallowed.
-_UNSEEN = ("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
-           "\U000e0000-\U000e007f]")
-_NOT_IN_DIAGRAM = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
 _SPEAKERS = {"user": "user", "human": "user", "system": "system", "developer": "system", "tool": "tool"}  # or: model
 _RESULT_KEYS = (("tool_call_id", "content"), ("tool_use_id", "content"), ("call_id", "output"), ("id", "response"),
                 ("name", "response"))
@@ -5674,6 +5657,7 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "system": ("system  {text}", ["note over U,M: {text}"]),
     "user": ("user    {text}", ["U->>M: {text}"]),
     "model": ("model   {text}", ["M->>U: {text}"]),
+    "tool": ("tool    {text}", ["R-->>M: {text}"]),
     "call": ("model   calls {name} {text}  [{id}]", ["M->>R: {id}: {name} {text}"]),
     "reason": ("        because: {text}", ["note over M,R: because: {text}"]),
     "result": ("tool    {name} answers [{id}] {text}",
@@ -5689,36 +5673,36 @@ def trace(messages: Iterable[Any], *, style: str = "text") -> str:
     """
     if style not in ("text", "mermaid"):
         raise ValueError(f'style: must be "text" or "mermaid" (got {_shown(style)})')
-    names: dict[str, str] = {}
-    said = [each for message in messages for each in _said(message, names)]
+    said = _said(messages)
     return _diagram(said) if style == "mermaid" else "\n".join(_row(*each) for each in said)
 
 
-def _said(message: Any, names: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (key of _TRACE_ROWS, its words) for all that a message says; `names` collects the names of its calls."""
-    plain = to_json(message)
-    if not isinstance(plain, dict):
-        raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
-    speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
-    blocks = plain.get("content") or plain.get("parts")
-    for piece in [plain, *(blocks if isinstance(blocks, list) else ())]:
-        piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-        keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
-        text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
-        if keys:
-            id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
-            name = names.get(id) or str(piece.get("name", "?"))
-            yield "error" if failed else "result", {"id": id, "name": name, "text": text}
-        elif text and isinstance(text, str):
-            yield speaker, {"text": text}
-    for call in parse_tool_calls(message) if speaker == "model" else ():
-        names[call.id], reason = call.name, None
-        if isinstance(call.arguments, dict):
-            arguments, reason = _split_reason(call.arguments, False)
-            call = replace(call, arguments=arguments)
-        yield "call", {"id": call.id, "name": call.name, "text": _text(call)}
-        if reason is not None:
-            yield "reason", {"text": reason}
+def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (key of _TRACE_ROWS, its words) for all that each message says, as the messages come."""
+    names: dict[str, str] = {}              # of the calls, by id
+    for message in messages:
+        plain = to_json(message)
+        if not isinstance(plain, dict):
+            raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
+        speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
+        blocks = plain.get("content") or plain.get("parts")
+        for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
+            piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
+            keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
+            text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
+            if keys:
+                id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
+                name = names.get(id) or str(piece.get("name", "?"))
+                yield "error" if failed else "result", {"id": id, "name": name, "text": text}
+            elif text and isinstance(text, str):
+                yield speaker, {"text": text}
+        for call in parse_tool_calls(message) if speaker == "model" else ():
+            names[call.id] = call.name
+            arguments, reason = _split_reason(_object(call), False)
+            text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
+            yield "call", {"id": call.id, "name": call.name, "text": text}
+            if reason is not None:
+                yield "reason", {"text": reason}
 
 
 def _plain_text(content: Any) -> str:
@@ -5730,8 +5714,9 @@ def _plain_text(content: Any) -> str:
 
 
 def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
+    """Cut a text, and spell out what a terminal would obey, hide or turn round."""
     text = text if len(text) <= most else text[:most] + "…"
-    return re.sub(_UNSEEN, lambda found: ascii(found[0])[1:-1], text)
+    return "".join(each if each.isprintable() or each in "\n\t\xa0\u3000" else ascii(each)[1:-1] for each in text)
 
 
 def _row(kind: str, words: dict[str, str]) -> str:
@@ -5740,12 +5725,12 @@ def _row(kind: str, words: dict[str, str]) -> str:
     return text.replace("\n", "\n        ")
 
 
-def _diagram(said: list[tuple[str, dict[str, str]]]) -> str:
+def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
-    arguments = {words["id"]: words["text"] for kind, words in said if kind == "call"}
-    tools: dict[str, str] = {}
-    lines = []
+    arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
     for kind, words in said:
+        if kind == "call":
+            arguments[words["id"]] = words["text"]
         if kind == "result":
             words = {**words, "arguments": arguments.get(words["id"], "")}
             tools.setdefault(words["name"], f"T{len(tools) + 1}")
@@ -5757,36 +5742,37 @@ def _diagram(said: list[tuple[str, dict[str, str]]]) -> str:
 
 
 def _in_diagram(text: str) -> str:
+    """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
     lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
-    lines = [re.sub(_NOT_IN_DIAGRAM, lambda found: f"#{ord(found[0])};", line) for line in lines]
-    return "<br/>".join(lines) or "(nothing)"
+    obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
+    return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
 
 
 # --- showing a flow as it happens
-def _print(text: str, options: Any, end: str = "\n") -> None:
-    """Print, bold on a terminal only; nothing where stdout is for the diagram."""
+def _print(text: str, end: str = "\n") -> None:
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         text = re.sub(r"^(?:\w+ +|[=\d].*)", "\033[1m\\g<0>\033[0m", text, flags=re.MULTILINE)
-    if options.mermaid != "-":
-        print(text, end=end, flush=True)
+    print(text, end=end, flush=True)
 
 
-def _show(messages: Iterable[Any], options: Any, streamed: list[str]) -> None:
-    """Print messages as they come, but for a text that was `streamed`; draw them at the end, whatever ends them."""
-    kept: list[Any] = []
-    names: dict[str, str] = {}
+def _show(messages: Iterable[Any], mermaid: str | None, streamed: list[str]) -> None:
+    """Print messages as they come, but for a text that was `streamed`; draw them at the end, whatever ends them.
+
+    `mermaid`: the file for the drawing; "-" is stdout, and nothing else is printed then.
+    """
+    said = []
     try:
-        for message in messages:
-            kept.append(message)
-            for kind, words in _said(message, names):
-                _print("" if kind == "model" and streamed else _row(kind, words), options)
-            streamed.clear()
+        with contextlib.redirect_stdout(io.StringIO() if mermaid == "-" else sys.stdout):
+            for kind, words in _said(messages):
+                said.append((kind, words))
+                _print("" if kind == "model" and streamed else _row(kind, words))
+                streamed.clear()
     finally:
-        if options.mermaid == "-":
-            print(trace(kept, style="mermaid"))
-        elif options.mermaid:
-            with open(options.mermaid, "w", encoding="utf-8") as file:
-                print(trace(kept, style="mermaid"), file=file)
+        if mermaid == "-":
+            print(_diagram(said))
+        elif mermaid:
+            with open(mermaid, "w", encoding="utf-8") as file:
+                print(_diagram(said), file=file)
 
 
 # --- the demo
@@ -5796,12 +5782,12 @@ _DEMO = (                   # (title, question, whether a reason is asked for)
      "What time is it in Oslo, and how will the weather be for three days?", False),
     ("With a reason: toolcall_reason", "How is the weather in Oslo?", True),
 )
-_STEPS = {                  # what a message is: the step it belongs to
-    "user": "1. The question goes to the model, with the schema of every tool:",
-    "call": "2. The model answers with calls. It runs nothing itself:",
-    "tool": "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
-    "again": "2. again: the model reads the error and mends its call:",
-    "assistant": "4. The model reads the tool messages and answers. No call, so this is the end:",
+_STEPS = {                  # (what the message before was, what this one is): the step that begins with it
+    ("", "user"): "1. The question goes to the model, with the schema of every tool:",
+    ("user", "calls"): "2. The model answers with calls. It runs nothing itself:",
+    ("calls", "tool"): "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
+    ("tool", "calls"): "2. again: the model reads the error and mends its call:",
+    ("tool", "assistant"): "4. The model reads the tool messages and answers. No call, so this is the end:",
 }
 _TOPICS = {"天气": "weather", "weather": "weather", "time": "time"}     # a question has -> a tool's name has
 _FACTS = {"string": "北京|Oslo", "integer": "three"}                    # type of a parameter -> what a question may say
@@ -5833,47 +5819,44 @@ def _demo_model(*, messages: list[Any], tools: Sequence[Any] = (), tool_choice: 
             arguments: dict[str, Any] = {key: fact[0] for key, fact in facts.items() if fact}
             if TOOLCALL_REASON in facts:
                 arguments[TOOLCALL_REASON] = f"the question is: {question}"
-            wrong = re.findall(r'- (\w+): "three" is not an integer', answer)
-            arguments.update(dict.fromkeys(wrong, 3))
+            arguments.update(dict.fromkeys(re.findall(r'- (\w+): "three" is not an integer', answer), 3))
             calls.append(ToolCall(f"call_{len(names) + len(calls) + 1}", name, arguments))
-    if calls:
-        return build_assistant_messages(calls)[0]
-    return {"role": "assistant", "content": "I found: " + "; ".join(told.values())}
+    return build_assistant_messages(calls)[0] if calls else {
+        "role": "assistant", "content": "I found: " + "; ".join(told.values())}
 
 
 def _demo(options: Any) -> None:
     """Show the message flow of three questions, with a script for a model."""
-    _print("The model here is a script that reads the schemas and the tool messages; all else is real.", options)
-    _show(_demo_messages(options), options, [])
+    _show(_demo_messages(options.step), options.mermaid, [])
 
 
-def _demo_messages(options: Any) -> Iterator[dict[str, Any]]:
-    """Yield every message of the demo; before it say which step it is, after it what travels."""
-    registry, talk, got, step = _demo_registry(), list[Any](), dict[str, str](), ""
+def _demo_messages(wait: bool) -> Iterator[dict[str, Any]]:
+    """Yield every message of the demo; before it print which step it is, after it what travels."""
+    _print("The model here is a script that reads the schemas and the tool messages; all else is real.")
+    registry, talk, got = _demo_registry(), list[Any](), dict[str, str]()
     registry.before_call = lambda call, reason: got.update({call.id: _write_json(call.arguments)})
-    for number, (title, question, think) in enumerate(_DEMO, 1):
-        _print(f"\n=== {number}. {title} ===", options)
-        registry.think_augment = think
-        asked = {"role": "user", "content": question}
+    for number, (title, question, registry.think_augment) in enumerate(_DEMO, 1):
+        _print(f"\n=== {number}. {title} ===")
+        asked, before = {"role": "user", "content": question}, ""
         for message in itertools.chain([asked], agent_loop(_demo_model, [*talk, asked], registry)):
-            talk.append(message)
-            before, step = step, "call" if message.get("tool_calls") else message["role"]
-            step = "again" if (before, step) == ("tool", "call") else step
-            if step != before:
-                if options.step and before:
-                    _print("[Enter] ", options, end="")
+            kind = "calls" if message.get("tool_calls") else message["role"]
+            if (before, kind) in _STEPS:
+                if wait and talk:
+                    _print("[Enter] ", end="")
                     sys.stdin.readline()
-                _print(f"\n{_STEPS[step]}", options)
+                _print(f"\n{_STEPS[before, kind]}")
             yield message
-            for travels in [message, *(registry.get_schemas() if step == "user" else ())]:
-                _print(f"        {_write_json(travels)}", options)
-            if think and step == "tool":
-                _print(f"        (the function got {got[message['tool_call_id']]}, without the reason)", options)
+            for travels in [message, *(registry.get_schemas() if kind == "user" else ())]:
+                _print(f"        {_write_json(travels)}")
+            if registry.think_augment and kind == "tool":
+                _print(f"        (the function got {got[message['tool_call_id']]}, without the reason)")
+            talk.append(message)
+            before = kind
 
 
 # --- the other commands
-_NO_ENDPOINT = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
-                "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
+_NO_MODEL = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
+             "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
 
 
 def _list(options: Any) -> None:
@@ -5904,7 +5887,7 @@ def _chat(options: Any) -> None:
     streamed: list[str] = []
 
     def stream(text: str) -> None:
-        _print(("" if streamed else "model   ") + _seen(text).replace("\n", "\n        "), options, end="")
+        _print(_row("model", {"text": text})[8 if streamed else 0:], end="")
         streamed.append(text)
 
     http_model, key = globals().get("HttpModel"), os.environ.get("OPENAI_API_KEY")
@@ -5913,43 +5896,42 @@ def _chat(options: Any) -> None:
     if http_model is None:
         raise ToolRegError("chat: section 18 (a model over HTTP) was cut from this copy of the file")
     if not base_url or not name:
-        raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_ENDPOINT)
+        raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
     registry = _tools_at(options.target)
     registry.think_augment = registry.think_augment or options.think
     model = http_model(base_url, name, api_key=key, on_delta=stream if options.stream else None)
     asked = {"role": "user", "content": options.question}
     loop = agent_loop(model, [asked], registry, max_turns=options.max_turns, tool_choice=options.choice)
-    _show(itertools.chain([asked], loop), options, streamed)
+    _show(itertools.chain([asked], loop), options.mermaid, streamed)
 
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    place, name = re.fullmatch(r"(.*?)(?::([\w.]+))?", target, re.DOTALL).groups()     # type: ignore[union-attr]
-    module = _module_at(place)
-    registries = [thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)]
-    public = [thing for name, thing in vars(module).items()
-              if inspect.isfunction(thing) and thing.__module__ == module.__name__ and name[0] != "_"]
-    try:
-        found: list[Any] = [functools.reduce(getattr, name.split("."), module)] if name else registries or public
-    except AttributeError:
-        raise ToolRegError(f"{place}: there is no {name} in it") from None
+    drive, rest = os.path.splitdrive(target)
+    place, _, name = rest.partition(":")
+    module = _module_at(drive + place)
+    registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
+    found: Any = registry or [thing for name, thing in vars(module).items() if name[0] != "_"
+                              and inspect.isfunction(thing) and thing.__module__ == module.__name__]
+    if name:
+        found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
     if not found:
-        raise ToolRegError(f"{place}: there are no tools in it (neither a ToolRegistry nor public functions)")
-    return found[0] if isinstance(found[0], ToolRegistry) else ToolRegistry(found)
+        raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
+    return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])
 
 
 def _module_at(place: str) -> Any:
     """Import a module by its dotted name, or by the path of its file."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    name = file.removesuffix(".py")
+    is_file = file.endswith(".py")
+    sys.path.insert(0, folder)              # as Python does for a script
     try:
-        sys.path.insert(0, folder)          # as Python does for a script
-        module = importlib.import_module(place if name == file else name)
+        module = importlib.import_module(file[:-3] if is_file else place)
     except (Exception, SystemExit) as error:
         raise ToolRegError(f"{place}: {_error_text(error)}") from error
-    if name != file and os.path.abspath(str(module.__file__)) != os.path.join(folder, file):
-        raise ToolRegError(f"{place}: another module is called {name} (rename the file)")
+    if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
+        raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
     return module
 
 
