@@ -248,15 +248,13 @@ def _error_text(error: BaseException) -> str:
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
+    if type(value) is str or not isinstance(value, (dict, list, tuple)):
+        return value
+    if not levels:
+        raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        if not levels:
-            raise ValueError("nested too deeply")
         return {key: _copied(item, levels - 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        if not levels:
-            raise ValueError("nested too deeply")
-        return [_copied(item, levels - 1) for item in value]
-    return value
+    return [_copied(item, levels - 1) for item in value]
 
 
 # ---------------------------------------------------------------------------
@@ -1398,6 +1396,9 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
     """Make the reader of an object: it gives a copy in which each named value is read."""
     rows = tuple(readers.items())
 
+    if not rows:
+        return _same
+
     def read_fields(value: Any) -> Any:
         values = dict(value)
         for name, read in rows:
@@ -1431,7 +1432,7 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
     def fits(value: Any) -> bool:
         if not made:
-            made.append(Validator({**schema, "$defs": definitions}))
+            made.append(Validator({"$defs": definitions, **schema}))
         return made[0].is_valid(value)
     return fits
 
@@ -1561,13 +1562,12 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 # --- string annotations
 # from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
 _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
-_CLASS_HINTS = functools.lru_cache(maxsize=512)(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def _hints_of(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; names that are not found there are looked for in its callers."""
     try:
-        return _CLASS_HINTS(thing) if isinstance(thing, type) else typing.get_type_hints(thing, include_extras=True)
+        return typing.get_type_hints(thing, include_extras=True)
     except Exception:
         hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
@@ -1666,8 +1666,8 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _same if all(form.read is _same for form in forms) else _reads_union(forms, build.definitions)
-    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
+    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_same} else _same
+    return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
 
 
 def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1704,7 +1704,7 @@ _LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 def _annotated(annotation: Any, args: Any, build: _Builder) -> _Form:
     form = build.form(args[0])
-    for note in args[1:]:
+    for note in annotation.__metadata__:
         _add_note(form.schema, note)
     return form
 
@@ -1743,23 +1743,31 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
 
 # --- classes with named fields
 def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) -> _TypeRow:
+    @functools.lru_cache(maxsize=512)
+    def known_fields(cls: Any) -> list[_Field]:
+        return list(fields_of(cls, typing.get_type_hints(cls, include_extras=True)))
+
     def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        cls = typing.get_origin(annotation) or annotation
+        cls = typing.get_origin(annotation) if args else annotation
+        name = "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]])
 
         def make() -> _Form:
-            hints = _hints_of(cls)
+            try:
+                rows = known_fields(cls)
+            except Exception:                       # names that only a search finds
+                rows = list(fields_of(cls, _hints_of(cls)))
             if args:
                 known = dict(zip(cls.__parameters__, args))
-                hints = {name: _filled(hint, known) for name, hint in hints.items()}
-            schema, readers, hashable = build.object_of(fields_of(cls, hints), f"{cls.__name__}.")
+                rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
+            schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
             text = cls.__dict__.get("__doc__") or ""
             if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
                 schema = {"description": inspect.cleandoc(text), **schema}
-            read = _reads_fields(readers) if readers else _same
+            read = _reads_fields(readers)
             if not issubclass(cls, dict):           # a TypedDict is a dict already
                 read = _reads_class(lambda values: cls(**values), read)
             return _Form(schema, read, hashable and cls.__hash__ is not None)
-        return build.named(annotation, "_".join([cls.__name__, *(getattr(arg, "__name__", "") for arg in args)]), make)
+        return build.named(annotation, name, make)
     return row
 
 
@@ -1877,16 +1885,17 @@ class _Builder:
 
     def form(self, annotation: Any) -> _Form:
         """Give the form of a type as a part of this schema."""
-        if type(annotation) is type and annotation in _SCALARS:
+        is_class = type(annotation) is type             # and no generic alias
+        if is_class and annotation in _SCALARS:
             return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _same))
         if annotation is None:
             return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
-        origin = typing.get_origin(annotation)
+        origin = None if is_class else typing.get_origin(annotation)
         form = _row_of(annotation)(annotation, (), self) if origin is None else (
-            _row_of(origin)(annotation, typing.get_args(annotation), self))
+            _row_of(origin)(annotation, getattr(annotation, "__args__", ()), self))
         self.depth -= 1
         return form
 
@@ -1933,33 +1942,37 @@ class _Builder:
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
-        properties, required, readers, hashable, place = {}, [], {}, True, self.place
+        properties: dict[str, Any] = {}
+        required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text in rows:
             self.place = owner + name
-            form = self.form(annotation)
-            text = form.schema.pop("description", text)
-            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
-                form = _union_of([form, _Form({"type": "null"})], self)
-            properties[name] = schema = form.schema
+            schema, read, hashable = form = self.form(annotation)
+            text = schema.pop("description", text)
+            if default is None and not _takes_null(schema):             # then None is as good as any other value
+                schema, read, hashable = _union_of([form, _Form({"type": "null"})], self)
+            properties[name] = schema
             if text:
                 schema["description"] = text
             if default is _REQUIRED:
                 required.append(name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if form.read is not _same:
-                readers[name] = form.read
-            hashable = hashable and form.hashable
+            if read is not _same:
+                readers[name] = read
+            all_hashable = all_hashable and hashable
         self.place = place
-        schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
-        return {**schema, "additionalProperties": False}, readers, hashable
+        whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        if not required:
+            del whole["required"]
+        return whole, readers, all_hashable
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
         """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        kind = type(default)
+        kind, said = type(default), schema.get("type", "")
         if default is None or (
-                _SCALARS.get(kind) == schema.get("type", "") and schema.keys() <= {"type", "enum", "description"}
-                and default in schema.get("enum", (default,)) and (kind is not float or math.isfinite(default))):
+                (_SCALARS.get(kind) == said or (kind is int and said == "number"))
+                and schema.keys() <= {"type", "enum", "description"} and default in schema.get("enum", (default,))
+                and (kind is not float or math.isfinite(default))):
             schema["default"] = default
             return
         try:
@@ -1974,9 +1987,11 @@ class _Builder:
             if len(places) > 1:
                 self.definitions[self.names[key]] = definition
             else:
-                said_here = {word: said for word, said in places[0].items() if word != "$ref"}
-                places[0].clear()
-                places[0].update({**definition, **said_here})
+                place = places[0]
+                del place["$ref"]
+                said_here = place.copy()
+                place.clear()
+                place.update(definition, **said_here)
         for place, wire in self.defaults:
             if is_valid(wire, {**place, "$defs": self.definitions}):
                 place["default"] = wire
@@ -2066,7 +2081,7 @@ _SECTIONS = {                       # heading -> whether it lists parameters
     **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
                      "methods", "see also", "references", "todo"), False),
 }
-_MARGIN = r"\n( *)(?=\S)"
+_MARGIN = r"\n( *)\S"
 _HEADING = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)"
 _INDENTED = r"(?:\n[ \t].*|\n(?=\n))*"
 _GOOGLE_ENTRY = r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)"
@@ -2120,12 +2135,12 @@ def _prose(text: str) -> str:
     return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
 
 
-def _docstring_of(func: Any) -> str | None:
-    holder = _annotated_part(func)
+def _docstring_of(func: Any, holder: Any) -> str | None:
     return holder.__doc__ or inspect.getdoc(holder) or (None if isinstance(func, functools.partial) else func.__doc__)
 
 
 # --- signatures
+_ANNOTATED: Any = type(Injected)
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
@@ -2151,7 +2166,7 @@ def _annotated_part(func: Any) -> Any:
     return getattr(func, "__init__" if isinstance(func, type) else "__call__")
 
 
-def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
+def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
     """Sort the parameters of a function; note what cannot be offered."""
     bound = func.keywords if isinstance(func, functools.partial) else {}
     takes = _Takes([], [], [], inject, {*inject, *bound})
@@ -2160,18 +2175,19 @@ def _taken_by(func: Any, texts: Mapping[str, str], inject: Mapping[str, Any], bu
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _hints_of(_annotated_part(func))
+    hints = _hints_of(holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints[name] if name in hints else parameter.annotation
-        if default is None:
+        if default is None and sys.version_info < (3, 11):
             annotation = _unwrapped(annotation)
         if kind is parameter.VAR_KEYWORD:
             _take_rest(annotation, takes)
         elif kind is not parameter.VAR_POSITIONAL:
             if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
+            if isinstance(annotation, _ANNOTATED) and any(
+                    note is _InjectedMark or note is Injected for note in annotation.__metadata__):
                 takes.hidden.add(name)
             if name not in takes.hidden:
                 takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
@@ -2227,8 +2243,9 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     bind: arguments that fit -> (args, kwargs) as the annotations promise; None where func(**arguments) is right.
     """
     build = _Builder()
-    description, texts = parse_docstring(_docstring_of(func))
-    takes = _taken_by(func, texts, inject or {}, build)
+    holder = _annotated_part(func)
+    description, texts = parse_docstring(_docstring_of(func, holder))
+    takes = _taken_by(func, holder, texts, inject or {}, build)
     if parameters is None:
         schema, read = _from_signature(takes, build)
     elif isinstance(parameters, Mapping):
@@ -2241,17 +2258,15 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
 
 def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
     schema, readers, _ = build.object_of(takes.offered)
-    read = _reads_fields(readers) if readers else _same
+    read = _reads_fields(readers)
     if takes.rest:
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _same:
-            read = _reads_open({**dict.fromkeys(takes.names(), _same), **readers}, rest.read)
+            known = {**dict.fromkeys(takes.names(), _same), **readers}
+            return build.finish(schema), lambda value: (
+                _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
     return build.finish(schema), read
-
-
-def _reads_open(readers: Mapping[str, _Read], read_rest: _Read) -> _Read:
-    return lambda value: _reads_fields({**dict.fromkeys(value, read_rest), **readers})(value)
 
 
 def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
@@ -2267,11 +2282,11 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
             continue                                # on purpose: the contract says what comes, not the annotation
         if form.read is not _same:
             readers[each.name] = _reads_if_fitting(form)
-    return dict(contract), _reads_fields(readers) if readers else _same
+    return dict(contract), _reads_fields(readers)
 
 
 def _reads_if_fitting(form: _Form) -> _Read:
-    fits = _fits(form.schema, form.schema.get("$defs", {}))
+    fits = _fits(form.schema, {})
     return lambda value: form.read(value) if fits(value) else value
 
 
@@ -2430,22 +2445,22 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
     schemas = []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, () if api_format == "mcp" else ("anyOf", "oneOf"))
+        parameters = _object_root(tool.parameters, merged=api_format != "mcp")
         if think_augment if known.think_augment is None else known.think_augment:
             parameters = _with_reason(parameters)
-        spelled = _TOOL[api_format](tool, parameters, strict if known.strict is None else known.strict)
-        in_words = re.sub("[_-]+", " ", tool.name).strip() or tool.name         # some refuse an empty description
-        schema = {"name": tool.name, "description": tool.description or in_words, **spelled}
+        in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
+        schema = {"name": tool.name, "description": in_words,
+                  **_TOOL[api_format](tool, parameters, strict if known.strict is None else known.strict)}
         schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
     return schemas
 
 
 def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
     """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
-    if strict:
-        strict = _strict_fault(tool.parameters) is None
-        parameters = _strict({"additionalProperties": False, **parameters}) if strict else parameters
-    return {"parameters": parameters, **({} if strict is None else {"strict": strict})}
+    if strict is None:
+        return {"parameters": parameters}
+    strict = strict and _strict_fault(tool.parameters) is None
+    return {"parameters": _strict({**_CLOSED, **parameters}) if strict else parameters, "strict": strict}
 
 
 _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = {
@@ -2455,7 +2470,7 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
     "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
     # Gemini takes no object without properties
     "gemini": lambda tool, parameters, _:
-        {"parameters": _gemini(parameters, _document(parameters))} if parameters["properties"] else {},
+        {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
     "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
         key: _copied(tool.metadata.extra[key]) for key in ("title", "annotations") if key in tool.metadata.extra}},
 }
@@ -2465,83 +2480,82 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
 _TYPE_OF_CLASS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
                   type(None): "null"}
 _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
-_MAX_REFERENCES = 300                       # in one schema, where they are written out
-_Document = tuple[dict[str, Any], Iterator[int]]        # the schema that references are about, the number of those left
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
+_MAX_REFERENCES: range = range(300)         # in one schema, where they are written out
+_Seen = frozenset[str]                      # the references on the way to a schema
+_Document = tuple[dict[str, Any], Iterator[int]]        # what references are about, and how many are left
 
 
-def _document(root: dict[str, Any]) -> _Document:
-    return root, iter(range(_MAX_REFERENCES))
-
-
-def _object_root(parameters: dict[str, Any], alternatives: tuple[str, ...]) -> dict[str, Any]:
+def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Copy a schema, with its root as the plain object that the APIs want."""
-    root: dict[str, Any] = _copied(parameters)
-    if alternatives and not root.keys().isdisjoint(("$ref", "allOf", "not", "enum", "const", *alternatives)):
-        root = _copied(_flat(root, _document(root), frozenset(), alternatives)[0])
-        root = {keyword: value for keyword, value in root.items() if keyword not in ("not", "enum", "const")}
-    properties = {name: {} if schema is True else schema for name, schema in root.get("properties", {}).items()}
-    return {**root, "type": "object", "properties": properties}
+    if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
+        flat, _ = _flat(parameters, (parameters, iter(_MAX_REFERENCES)), frozenset(), merged=True)
+        parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
+    return dict({"type": "object", "properties": {}, **_copied(parameters)}, type="object")
 
 
-def _flat(schema: Any, document: _Document, seen: frozenset[str],
-          alternatives: tuple[str, ...] = ()) -> tuple[dict[str, Any], frozenset[str]]:
-    """Write out the `$ref` and `allOf` at the top of a schema; `seen`: the references on the way to what it holds.
+def _simple(schema: Any) -> dict[str, Any]:
+    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
 
-    `alternatives` (anyOf, oneOf) are merged too: all their properties; required is what every one requires.
-    A reference inside itself is cut down to its type, so that what is meant can still be sent.
+    Types that are not named are those of the values, or what the keywords are for.
     """
-    if not isinstance(schema, dict):
-        return {}, seen
-    whole = {keyword: value for keyword, value in schema.items() if keyword not in ("$ref", "allOf", *alternatives)}
-    groups = [[part] for part in schema.get("allOf", ())] + [schema[key] for key in alternatives if key in schema]
-    if "$ref" in schema:
-        try:
-            target = _pointer(document[0], schema["$ref"]) if schema["$ref"].partition("/")[0] == "#" else {}
-        except LookupError:
-            target = {}                     # nothing is fetched
-        cut = schema["$ref"] in seen or next(document[1], None) is None
-        groups.append([{"type": types} if (types := _types_in(target)) else {}] if cut else [target])
-        seen |= {schema["$ref"]}
-    for group in groups:
-        branches = [_flat(branch, document, seen, alternatives) for branch in group]
-        properties = dict(whole.get("properties", {}))
-        for name, each in [pair for branch, _ in branches for pair in branch.get("properties", {}).items()]:
-            known = properties.setdefault(name, each)
-            properties[name] = known if known == each or len(group) == 1 else {"anyOf": [known, each]}
-        common = [name for name in properties if all(name in branch.get("required", ()) for branch, _ in branches)]
-        merged = {"properties": properties, "required": [*dict.fromkeys([*whole.get("required", ()), *common])]}
-        whole = {**(branches[0][0] if len(group) == 1 else {}), **whole}
-        whole.update({keyword: value for keyword, value in merged.items() if value})
-        seen = seen.union(*(inner for _, inner in branches))
-    return whole, seen
+    node = dict(schema) if isinstance(schema, dict) else {}
+    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
+    items = node.get("items") or []         # older drafts: a list of places
+    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
+    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
+            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
+    node.update({keyword: value for keyword, value in said.items() if value})
+    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
+    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+    return node
 
 
-def _types_in(schema: Any) -> list[str]:
-    """Give the types that a schema names, or else those of its values, or what its keywords are for."""
-    if not isinstance(schema, dict):
-        return []
-    named = schema.get("type", [])
-    values = [_TYPE_OF_CLASS.get(type(value), "string") for value in _values_in(schema)]
-    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in schema]
-    return [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
-
-
-def _values_in(schema: dict[str, Any]) -> list[Any]:
-    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
-
-
-def _one_items(schema: dict[str, Any]) -> Any:
-    """Give one schema for all items of an array, also of a tuple (older drafts: a list in `items`)."""
-    items = schema.get("items", {})
-    places = items if isinstance(items, list) else [*schema.get("prefixItems", ()), *([items] if items else [])]
-    distinct = [place for at, place in enumerate(places) if place not in places[:at]]
+def _any_of(schemas: list[Any]) -> Any:
+    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
+def _target(reference: str, document: _Document, seen: _Seen) -> Any:
+    """Look a reference up; one inside itself, or one too many, is cut to its type, so that it can still be sent."""
+    root, left = document
+    try:                                    # nothing is fetched
+        target = _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        target = {}
+    return {"type": _simple(target)["type"]} if reference in seen or next(left, None) is None else target
+
+
+def _flat(schema: Any, document: _Document, seen: _Seen, merged: bool = False) -> tuple[dict[str, Any], _Seen]:
+    """Say a schema in fewer words, its `$ref` and `allOf` written out, and its `anyOf` too where it shall be merged."""
+    flat = _simple(schema)
+    groups = [[part] for part in flat.pop("allOf", ())] + ([flat.pop("anyOf")] if merged and "anyOf" in flat else [])
+    if "$ref" in flat:
+        groups.append([_target(flat["$ref"], document, seen)])
+        seen |= {flat.pop("$ref")}
+    for group in groups:
+        branches, ways = zip(*[_flat(branch, document, seen, merged) for branch in group])
+        flat, seen = _merged(flat, branches), seen.union(*ways)
+    return flat, seen
+
+
+def _merged(schema: dict[str, Any], branches: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Add to a schema what its branches say: all their properties; required is what every one requires."""
+    alone = len(branches) == 1              # then it holds as a whole
+    options: dict[str, list[Any]] = {}
+    for name, said in [pair for each in (schema, *branches) for pair in each.get("properties", {}).items()]:
+        options.setdefault(name, []).append(said)
+    properties = {name: said[0] if alone else _any_of(said) for name, said in options.items()}
+    common = [name for name in properties if all(name in branch.get("required", ()) for branch in branches)]
+    lists = {"type": schema["type"] or (branches[0]["type"] if alone else []), "properties": properties,
+             "required": [*dict.fromkeys([*schema.get("required", ()), *common])]}
+    return {**(branches[0] if alone else {}), **schema, **{key: value for key, value in lists.items() if value}}
+
+
 # OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-_STRICT_KEYWORDS = frozenset(
-    "type properties required additionalProperties items anyOf enum const $ref $defs definitions description "
-    "pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems".split())
+_CLOSED = {"additionalProperties": False}
+_STRICT_KEYWORDS = frozenset("enum $ref description pattern multipleOf minimum maximum exclusiveMinimum "
+                             "exclusiveMaximum minItems maxItems".split())
 _STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 _STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
                           "unevaluatedProperties $dynamicRef $recursiveRef".split())
@@ -2549,50 +2563,52 @@ _STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas depen
 
 def _strict_fault(parameters: dict[str, Any]) -> str | None:
     """Say what strict mode cannot say of a schema, or give None."""
-    branches = sorted({"allOf", "anyOf", "oneOf", "not", "enum", "const"} & parameters.keys())
     try:
-        _strict({"additionalProperties": False, **_object_root(parameters, ("anyOf", "oneOf"))})
+        _strict({**_CLOSED, **_object_root(parameters)})
     except SchemaError as error:
         return str(error)
-    return f"{branches[0]} at the root cannot be said" if branches else None
+    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in parameters), None)
 
 
 def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
-    types = _types_in(schema)
-    if not types and (not isinstance(schema, dict) or schema.keys().isdisjoint(("anyOf", "oneOf", "$ref"))):
-        raise SchemaError("a value of any type cannot be said")
-    branches, properties = [*schema.get("anyOf", ()), *schema.get("oneOf", ())], schema.get("properties", {})
-    lacking = sorted(_STRICT_LACKS & schema.keys())
-    lacking += ["an object with branches"] if branches and "object" in types else []
-    lacking += [ref for ref in [schema.get("$ref", "#")] if ref.partition("/")[0] != "#"]
-    if lacking:
-        raise SchemaError(f"{lacking[0]} cannot be said")
-    node = {keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
-            and (keyword != "format" or value in _STRICT_FORMATS)}
-    node.update({"type": types if len(types) > 1 else types[0]} if types else {})
-    node.update({"anyOf": list(map(_strict, branches))} if branches else {})
-    node.update({key: {name: _strict(each) for name, each in schema[key].items()}
-                 for key in ("$defs", "definitions") if key in schema})
+    schema = _simple(schema)
+    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    faults = {
+        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in types and "anyOf" in schema,
+        "an object with names of any kind":
+            "object" in types and schema.get("additionalProperties", not properties) is not False,
+        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+    }
+    for fault in [fault for fault, found in faults.items() if found]:
+        raise SchemaError(f"{fault} cannot be said")
+    node = {keyword: value for keyword, value in schema.items()
+            if keyword in _STRICT_KEYWORDS or (keyword == "format" and value in _STRICT_FORMATS)}
+    if types:
+        node["type"] = types if len(types) > 1 else types[0]
+    if "anyOf" in schema:
+        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
     if "array" in types:
-        node["items"] = _strict(_one_items(schema))
+        node["items"] = _strict(schema.get("items"))
+    for key in {"$defs", "definitions"} & schema.keys():
+        node[key] = {name: _strict(each) for name, each in schema[key].items()}
     if "object" in types:
-        if schema.get("additionalProperties", not properties) is not False:
-            raise SchemaError("an object with names of any kind cannot be said")
-        said = {name: _strict(each, name not in schema.get("required", ())) for name, each in properties.items()}
-        node.update(properties=said, required=list(said), additionalProperties=False)
+        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
+        node.update(_CLOSED, required=list(properties))
     if "$ref" in node and len(node) > 1:    # nothing may stand beside it
         node["anyOf"] = [{"$ref": node.pop("$ref")}]
     return _null_too(node) if or_null else node
 
 
-def _null_too(schema: dict[str, Any]) -> dict[str, Any]:
-    if any("null" in _types_in(branch) for branch in [schema, *schema.get("anyOf", ())]):
-        return schema
-    if schema.keys().isdisjoint(("anyOf", "$ref", "enum", "const")):
-        return {**schema, "type": [*_types_in(schema), "null"]}
-    outer = schema if "anyOf" in schema else {}
-    return {**outer, "anyOf": [*outer.get("anyOf", [schema]), {"type": "null"}]}
+def _null_too(node: dict[str, Any]) -> dict[str, Any]:
+    branches = [node] if "type" in node else node.get("anyOf", [node])
+    if any("null" in _simple(branch)["type"] for branch in branches):
+        return node
+    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
+        return {**node, "type": [*_simple(node)["type"], "null"]}
+    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
 
 
 # Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
@@ -2602,35 +2618,34 @@ _GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"},
                     {"type": "array", "items": {"type": "string"}}]
 
 
-def _gemini(schema: Any, document: _Document, seen: frozenset[str] = frozenset()) -> dict[str, Any]:
+def _gemini(schema: Any, document: _Document, seen: _Seen = frozenset()) -> dict[str, Any]:
     """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
     schema, seen = _flat(schema, document, seen)
-    types, branches = _types_in(schema), [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    types, branches = schema["type"], schema.get("anyOf", [])
     if types:                               # beside a type, branches only narrow it, or have more properties
-        schema, seen = _flat(schema, document, seen, ("anyOf", "oneOf"))
+        schema, seen = _flat(schema, document, seen, merged=True)
         said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
     else:
         outer = {key: schema[key] for key in ("description",) if key in schema}
         said = [_gemini({**outer, **branch} if isinstance(branch, dict) else branch, document, seen)
-                for branch in branches if _types_in(branch) != ["null"]]
+                for branch in branches if _simple(branch)["type"] != ["null"]]
     said = said or _copied(_GEMINI_ANYTHING)
-    if "null" in types or any(_types_in(branch) == ["null"] for branch in branches):
+    if "null" in types or any(_simple(branch)["type"] == ["null"] for branch in branches):
         said = [{**each, "nullable": True} for each in said]
     return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
 
 
-def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: frozenset[str]) -> dict[str, Any]:
+def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _Seen) -> dict[str, Any]:
     """Say a schema as one of its types."""
-    kept = {key: value for key, value in schema.items()
-            if key in _GEMINI_KEYWORDS or (key == "format" and value in _GEMINI_FORMATS)}
-    node = {"type": name, "description": schema.get("description", ""), **kept}
-    values = _values_in(schema)
+    values, node = schema.get("enum"), {"type": name, "description": schema.get("description", "")}
+    node.update({keyword: value for keyword, value in schema.items()
+                 if keyword in _GEMINI_KEYWORDS or (keyword == "format" and value in _GEMINI_FORMATS)})
     if values and name == "string":
         node["enum"] = [value for value in values if isinstance(value, str)]
     elif values:                            # an enum is text there, so other values are told in words
         node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
     if name == "array":
-        node["items"] = _gemini(_one_items(schema), document, seen)
+        node["items"] = _gemini(schema.get("items"), document, seen)
     if name == "object" and schema.get("properties"):
         node["properties"] = {key: _gemini(each, document, seen) for key, each in schema["properties"].items()}
         node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
@@ -2665,11 +2680,15 @@ _SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
     ("anthropic", ("tool_use",), "", "input"),
     ("gemini", (None,), "functionCall", "args"),
     ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
+    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 )
+_TYPES_OF_CALLS = {kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind}
+_OF_MESSAGES = ("role", "content", "parts", "finishReason", "candidates", "output")
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_INCOMPLETE = ("in_progress", "incomplete")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 
 
@@ -2700,7 +2719,7 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
     """Read the commonest spelling without the table, since every call passes here; None for any other."""
     calls = []
     for entry in entries:
-        function: Any = entry.get("function") if type(entry) is dict else None
+        function = entry.get("function") if type(entry) is dict else None
         if type(function) is not dict or type(entry.get("id")) is not str or type(function.get("name")) is not str:
             return None
         calls.append(ToolCall(entry["id"] or _fresh_id(), function["name"], function.get("arguments", "")))
@@ -2709,12 +2728,20 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
 
 def _at(thing: Any, key: str, default: Any = None) -> Any:
     """Give what a dict has under a key, or an SDK's object as an attribute."""
-    return thing.get(key, default) if isinstance(thing, Mapping) else getattr(thing, key, default)
+    return thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+
+
+def _list_at(thing: Any, key: str) -> list[Any]:
+    """Give the list under a key; [] for none, or for the text that may stand there instead."""
+    value = _at(thing, key)
+    if not isinstance(value, (list, tuple, str, type(None))):
+        raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
+    return [] if isinstance(value, str) else list(value or ())
 
 
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = _at(entry, "type")
+    kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
         if kind in kinds and part is not None and (
@@ -2727,7 +2754,7 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
     arguments, name = _at(part, key), _at(part, "name")
-    if arguments in (None, "", "{}") and _at(entry, "status") in ("in_progress", "incomplete"):
+    if arguments in (None, "", "{}") and (_at(part, "willContinue") or _at(entry, "status") in _INCOMPLETE):
         arguments = _CUT
     call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
     return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
@@ -2736,38 +2763,30 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
 def _entries(response: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
     message = _message_in(response)
-    calls = [*(_at(message, "tool_calls") or ()), *(_at(message, "invalid_tool_calls") or ())]
-    parts = [inner for key in ("parts", "content") if isinstance(inner := _at(message, key), (list, tuple))]
-    if calls or parts:                      # LangChain repeats its calls in the content
-        return calls or list(parts[0])
-    if any(_at(message, key, ...) is not ... for key in ("role", "content", "finishReason", "candidates", "output")):
-        return []
-    entries = list(message) if isinstance(message, (list, tuple)) else [message]
-    entries = [{"functionCall": entry} if type(entry).__name__ == "FunctionCall" else entry for entry in entries]
-    for entry in entries:
-        kind, is_message = _at(entry, "type"), (_at(entry, "role") or _at(entry, "additional_kwargs")) is not None
-        # among the items of Responses are texts, which are messages too
-        if is_message and (kind != "message" or any(map(_spelling_of, _at(entry, "content") or ()))):
-            raise TypeError(_UNREADABLE.format("several messages", _shown(response)))
-        if not isinstance(kind, str) and _at(entry, "text") is None and not _spelling_of(entry):
+    calls = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
+    if not calls and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES):
+        return _list_at(message, "parts") or _list_at(message, "content")
+    calls = calls or (list(message) if isinstance(message, (list, tuple)) else [message])
+    for entry in calls:                     # beside texts, calls of the provider's own, and messages of Responses
+        kind, said = _at(entry, "type"), _at(entry, "text")
+        other = said is not None or (isinstance(kind, str) and kind not in _TYPES_OF_CALLS)
+        if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
+            other = kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
+        if not (other or _spelling_of(entry)):
             raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
-    return entries
+    return calls
 
 
 def _message_in(response: Any) -> Any:
     """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
-    message = response[0] if isinstance(response, (list, tuple)) and len(response) == 1 else response
     for key in ("choices", "candidates", "message", "output", "content"):
-        inner = _at(message, key)
-        if isinstance(inner, (list, tuple)) and key in ("choices", "candidates"):
-            if len(inner) > 1:
-                raise TypeError(_UNREADABLE.format(f"several {key}", _shown(response)))
-            message = inner[0] if inner else {"role": "assistant"}
-        elif isinstance(inner, (list, tuple)):
-            message = inner if key == "output" else message
-        elif inner is not None and not isinstance(inner, str):
-            message = inner
-    return message
+        if isinstance(response, (list, tuple)) and len(response) == 1:
+            response = response[0]
+        inner = _at(response, key)
+        if isinstance(inner, (list, tuple)) if key in ("choices", "candidates", "output") else (
+                not isinstance(inner, (list, tuple, str, type(None)))):
+            response = inner
+    return response
 
 
 # --- messages out
@@ -2818,20 +2837,21 @@ def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "op
 
 def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
     parts, said = [_CALL[api_format](call) for call in calls], {"role": "assistant", "content": text}
-    spelled = {                             # content "" on purpose: some servers fail on null
-        "openai-chat": [{**said, **({"tool_calls": parts} if parts else {})}],
-        "openai-responses": [said] * bool(text) + parts,
-        "anthropic": [{"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + parts}],
-        "gemini": [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}],
-    }
-    return spelled[api_format]
+    if api_format == "openai-responses":
+        return [said] * bool(text) + parts
+    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
+        return [{**said, "tool_calls": parts} if parts else said]
+    if api_format == "gemini":
+        return [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}]
+    return [{**said, "content": [{"type": "text", "text": text}] * bool(text) + parts}]
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     _check_format(api_format)
-    spelled = list(map(_RESULT[api_format], results))
+    spell = _RESULT[api_format]
+    spelled = [spell(result) for result in results]
     in_one = spelled and api_format in ("anthropic", "gemini")
     return [{"role": "user", _PARTS[api_format]: spelled}] if in_one else spelled
 
@@ -2852,70 +2872,71 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = [] if _at(answer, "invalid_tool_calls") is not None else _as_it_came(answer, api_format)
-    if messages and (not calls or spelled == api_format):
-        return _with_ids(messages, calls, api_format), calls
+    foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
+    messages = [] if foreign else _as_it_came(_wire(_message_in(answer)), iter(calls), api_format)
+    if messages:
+        return messages, calls
     content = _at(answer, "content")
-    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in content or ()]
+    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in _list_at(answer, "content")]
     readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
-    return _assistant("".join(filter(None, texts)), readable, api_format), calls
+    return _assistant("".join(text for text in texts if isinstance(text, str)), readable, api_format), calls
+
+
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api_format: str) -> list[dict[str, Any]]:
+    """Copy a message with the ids of its calls, and {} for what anthropic and gemini would not take back.
+
+    Gives [] where the message is spelled otherwise.
+    """
+    def filled(part: Any) -> Any:
+        part = _wire(part)
+        if not _spelling_of(part):
+            return part
+        said = _CALL[api_format](next(calls)).items()
+        return {**{name: value for name, value in part.items() if name != "function_call"},
+                **{name: value for name, value in said if name not in ("function", "arguments")}}
+    key = _PARTS.get(api_format)
+    if key is None:
+        return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
+    if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
+        return []
+    kept = message if key == "tool_calls" else {key: message[key]}
+    copy = {"role": "model" if key == "parts" else "assistant", **kept}
+    return [{**copy, key: [filled(part) for part in copy[key]]} if isinstance(copy.get(key), (list, tuple)) else copy]
 
 
 def _wire(thing: Any) -> Any:
     """Turn an SDK's object into what it was on the wire."""
-    if isinstance(thing, (list, tuple)):
-        return list(map(_wire, thing))
     dump = getattr(thing, "model_dump", None)
     return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
 
 
-def _as_it_came(answer: Any, api_format: str) -> list[dict[str, Any]]:
-    """Take the message out of a response, or give [] where it is spelled otherwise."""
-    message = _wire(_message_in(answer))
-    if api_format == "openai-responses":
-        return message if isinstance(message, list) else [message]
-    if not isinstance(message, dict) or _spelling_of(message):
-        return []
-    if api_format == "openai-chat":
-        return [{"role": "assistant", **message}]
-    (empty,), key = _assistant("", [], api_format), _PARTS[api_format]
-    return [{**empty, key: message[key]}] if key in message else []
-
-
-def _with_ids(messages: list[dict[str, Any]], calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    """Copy messages with the ids of the calls in them, and {} for what anthropic and gemini would not take back."""
-    left, key = iter(calls), _PARTS.get(api_format)
-
-    def filled(part: dict[str, Any]) -> dict[str, Any]:
-        if not _spelling_of(part):
-            return part
-        known = {name: value for name, value in part.items() if name != "function_call"}
-        said = _CALL[api_format](next(left)).items()
-        return {**known, **{name: value for name, value in said if name not in ("function", "arguments")}}
-    if key is None:
-        return list(map(filled, messages))
-    return [{**message, key: list(map(filled, message[key]))} if isinstance(message.get(key), list) else message
-            for message in messages]
-
-
 # --- streams in
+# what it means that no arguments came: cut, where this is the reason for the end, else {}
+_NOTHING = dict.fromkeys((None, "length", "content_filter", "max_tokens", "refusal"), _CUT)
+
+
 def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
     """Put the chunks of a stream together into the assistant message (openai-responses: the items).
 
     A call that was cut keeps the text that came, so it is answered with an error and never run.
     """
     _check_format(api_format)
-    return _COLLECT[api_format]([_chunk(chunk) for chunk in chunks])
+    events = [_event(chunk) for chunk in chunks]
+    try:
+        return _COLLECT[api_format](events)
+    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
 
 
 async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
     """Do what collect_stream does, for an async iterator."""
-    _check_format(api_format)
-    return _COLLECT[api_format]([_chunk(chunk) async for chunk in chunks])
+    return collect_stream([_event(chunk) async for chunk in chunks], api_format=api_format)
 
 
-def _chunk(chunk: Any) -> dict[str, Any]:
-    event: dict[str, Any] = _copied(_wire(chunk))
+def _event(chunk: Any) -> dict[str, Any]:
+    event = _copied(_wire(chunk))
+    if not isinstance(event, dict):
+        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
         raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
     return event
@@ -2923,38 +2944,38 @@ def _chunk(chunk: Any) -> dict[str, Any]:
 
 def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     """Join the deltas of the first choice: texts by key, calls by index."""
-    said: dict[str, Any] = {"role": "assistant", "content": ""}
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: list[dict[str, Any]] = []
     latest: dict[Any, dict[str, Any]] = {}  # by index
-    cut = True
+    reason = None
     for choice in [choice for chunk in chunks for choice in chunk.get("choices") or () if not choice.get("index")]:
         delta = choice.get("delta") or {}
         for key, text in delta.items():
             if isinstance(text, str) and key != "role":
-                said[key] = said.get(key, "") + text
+                message[key] = message.get(key, "") + text
         for entry in delta.get("tool_calls") or ():
             _add_delta(entry, calls, latest)
-        cut = cut and choice.get("finish_reason") in (None, "length", "content_filter")
+        reason = choice.get("finish_reason") or reason
     for call in calls:
-        call["function"]["arguments"] = call["function"]["arguments"] or ("{}", _CUT)[cut and call is calls[-1]]
         call["id"] = call["id"] or _fresh_id()
-    return {**said, "tool_calls": calls} if calls else said
+        call["function"]["arguments"] = call["function"]["arguments"] or (
+            _NOTHING.get(reason, "{}") if call is calls[-1] else "{}")          # the others were over before it began
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
     """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
     delta, index = entry.get("function") or {}, entry.get("index")
     call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments") or ""
-    call = latest.get(index) or {"id": "", "function": {"name": "", "arguments": ""}}
-    known = call["function"]
-    both, whole = call_id and call["id"], known["arguments"] and _object_in(known["arguments"]) is not None
-    if index not in latest or (call_id != call["id"] if both else name and whole and (text or name != known["name"])):
-        call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-        known = call["function"]
+    call = latest.get(index)
+    known = call["function"] if call else {}
+    if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
+                    and known["arguments"] and _object_in(known["arguments"]) is not None):
+        known = {"name": "", "arguments": ""}
+        call = latest[index] = {"id": "", "type": "function", "function": known}
         calls.append(call)
-    latest[index] = call
-    rest = {key: value for key, value in entry.items() if key not in ("index", "type", "function")}
-    call.update(rest, id=call["id"] or call_id)
+    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
+                id=call["id"] or call_id)
     known["name"] += name if name != known["name"] else ""
     known["arguments"] += text
 
@@ -2976,33 +2997,30 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     """Take the blocks as they start, and fill them with deltas."""
     blocks: dict[int, dict[str, Any]] = {}
-    stopped, reason = set(), None
+    reason = None
     for event in events:
-        at, kind, delta = event.get("index", 0), event.get("type"), event.get("delta") or {}
+        kind, delta = event.get("type"), event.get("delta") or {}
         reason = delta.get("stop_reason") or reason
         if kind == "content_block_start":
-            blocks[at] = event["content_block"]
-        elif kind == "content_block_stop":
-            stopped.add(at)
+            blocks[event["index"]] = event["content_block"]
         elif kind == "content_block_delta":
-            blocks[at].update({key: blocks[at].get(key, "") + text for key, text in delta.items()
-                               if key != "type" and isinstance(text, str)})
-    for at, block in blocks.items():
-        text, cut = block.pop("partial_json", ""), at not in stopped or (reason == "max_tokens" and at == max(blocks))
-        if "input" in block and (text or cut):
-            block["input"] = ToolCall("", "", text or _CUT).arguments
+            block = blocks[event["index"]]
+            block.update({key: block.get(key, "") + text for key, text in delta.items()
+                          if key != "type" and isinstance(text, str)})
+    for block in blocks.values():
+        text = block.pop("partial_json", "")
+        if text or block.get("input") == {}:
+            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, "{}")).arguments
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
 
 
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put all parts in a row, text joined to text; calls come whole."""
+    """Put the parts of the first candidate in a row, text joined to text; calls come whole."""
     parts: list[dict[str, Any]] = []
-    for part in [part for chunk in chunks for part in _at(_message_in(chunk), "parts") or ()]:
-        call, last = part.get("functionCall") or {}, parts[-1] if parts else {}
-        if call.get("willContinue") or call.get("partialArgs"):        # arguments in pieces are not read
-            call["args"] = _CUT
-        if {"text"} <= last.keys() == part.keys() <= {"text", "thought"} and last.get("thought") == part.get("thought"):
-            last["text"] += part["text"]
+    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
+    for part in [part for content in contents for part in content.get("parts") or ()]:
+        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
+            parts[-1]["text"] += part["text"]
         else:
             parts.append(part)
     return {"role": "model", "parts": parts}
@@ -3070,7 +3088,7 @@ class ToolMetadata:
             raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tool:
     """Hold a function that a model may call, and what the model has to know of it.
 
@@ -3143,6 +3161,9 @@ class Tool:
     def _is_async(self) -> bool:
         """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
         return _is_async(self.func)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}: {_shown(self.description)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the plain function by the rules of Python."""
@@ -4413,10 +4434,10 @@ __all__ += ["langchain_tools"]
 MAX_BODY = 16 * 2**20       # bytes of one answer, of one line, of one event
 MAX_ERROR_BODY = 2_000      # bytes of an answer that an HttpError holds
 _PORTS = {"http": 80, "https": 443}
-_URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?"            # scheme, host, port
-                  r"([/?][!-\"$-\[\]-~]*)?(?:#[!-~]*)?", re.IGNORECASE | re.ASCII)             # path and query
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_NOT_IN_HEADER = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_URL = (r"(?ai)(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?"    # scheme, host, port
+        r"([/?][!-\"$-\[\]-~]*)?(?:#[!-~]*)?")                               # path and query
+_HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_NOT_IN_HEADER = r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
 _HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
@@ -4453,7 +4474,7 @@ def _target_of(url: str, base: str = "") -> _Target:
     """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
     from urllib.parse import urljoin
     try:
-        found = _URL.fullmatch(urljoin(base, url))
+        found = re.fullmatch(_URL, urljoin(base, url))
     except ValueError:                      # urljoin is as strict, but only here and there
         found = None
     scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
@@ -4467,9 +4488,9 @@ def _target_of(url: str, base: str = "") -> _Target:
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
     """Check headers, spell their names in lower case, and add them to others."""
     for name, value in given.items():
-        if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+        if not re.fullmatch(_HEADER_NAME, name) or name.lower() in _OWN_HEADERS:
             raise HttpError(f"headers: {_shown(name)} is not a header that can be set")
-        if not isinstance(value, str) or _NOT_IN_HEADER.search(value):
+        if not isinstance(value, str) or re.search(_NOT_IN_HEADER, value):
             raise HttpError(f"headers: {name} must be text without control characters")
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
@@ -4620,7 +4641,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
     target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
-    if not _HEADER_NAME.fullmatch(method):
+    if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
         response = _Response(target, _exchange(method, target, sent, body, deadline))
@@ -4674,11 +4695,11 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace",
 # where an argument goes -> the style it is written in; "body" is all of it, "property" a part of it
 _STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form", "body": None}
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
-_BODIES = {"json": re.compile(r"application/json|.+\+json|application/\*|\*/\*"),           # the best kind first
-           "form": re.compile(r"application/x-www-form-urlencoded"), "text": re.compile(r"text/.+")}
+_BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
+           "form": r"application/x-www-form-urlencoded", "text": r"text/.+"}
 _LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
                     "default deprecated externalDocs xml".split())
-_IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_IN_BRACES = r"\{([^{}]+)\}"
 _Object = Mapping[str, Any]                 # as it stands in the document
 
 
@@ -4795,22 +4816,20 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def schema(self, schema: Any, references: list[str]) -> Any:
-        """Say a schema in JSON Schema 2020-12; the references in it are added to `references`, and lead to $defs."""
+    def modern(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Say a schema of OpenAPI in JSON Schema 2020-12, with $defs for all that its references lead to."""
+        references: list[str] = []
+
         def change(node: Any) -> Any:
             if isinstance(node, dict) and isinstance(node.get("$ref"), str):
                 references.append(node["$ref"])
                 node["$ref"] = f"#/$defs/{self._name_of(references[-1])}"
             return _modern(node) if isinstance(node, dict) else node
-        return _map_schema(schema, change)
-
-    def definitions(self, references: list[str]) -> dict[str, Any]:
-        """Give the $defs of references, and of those that stand in what they lead to."""
-        found: dict[str, Any] = {}
+        schema, definitions = _map_schema(schema, change), {}
         for reference in references:        # it grows meanwhile
-            if self._name_of(reference) not in found:
-                found[self._name_of(reference)] = self.schema(self._target(reference), references)
-        return found
+            if self._name_of(reference) not in definitions:
+                definitions[self._name_of(reference)] = _map_schema(self._target(reference), change)
+        return {**schema, "$defs": definitions} if definitions else schema
 
     def _name_of(self, reference: str) -> str:
         name = _legal_name(reference.rpartition("/")[2])
@@ -4913,20 +4932,18 @@ def _operation_tool(api: _Api, method: str, path: str, node: dict[str, Any], nam
     content_type, needs_body, body = _body_of(api, node)
     places: dict[str, _Object] = {}
     properties, required = {}, []
-    references: list[str] = []
     for place in (*_parameters_of(api, path, node["parameters"]), *body):
         argument = _argument_name(place, places)
         places[argument], schema = place, place.get("schema", {})
-        if place.get("description") and isinstance(schema, Mapping):
-            schema = {**schema, "description": place["description"]}
-        properties[argument] = api.schema(schema, references)
+        if isinstance(schema, Mapping):     # readOnly is about answers, and this is asked for
+            about = {"description": place["description"]} if place.get("description") else {}
+            schema = {**{keyword: schema[keyword] for keyword in schema if keyword != "readOnly"}, **about}
+        properties[argument] = schema
         required += [argument] if place["in"] == "path" or place.get("required") is True else []
     parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    definitions = api.definitions(references)
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
     return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
-                {**parameters, "$defs": definitions} if definitions else parameters,
-                _operation_call(api, method, path, node, places, content_type, needs_body),
+                api.modern(parameters), _operation_call(api, method, path, node, places, content_type, needs_body),
                 ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
 
 
@@ -4942,7 +4959,7 @@ def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
 
 def _parameters_of(api: _Api, path: str, given: list[Any]) -> list[_Object]:
     nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(_IN_BRACES.findall(path))
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
     if differing:
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
     return [_checked(node) for (where, name), node in nodes.items() if (where, name.lower()) not in api.hidden]
@@ -4959,7 +4976,7 @@ def _checked(node: _Object) -> _Object:
 
 def _kind_of(media_type: str) -> str | None:
     essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if known.fullmatch(essence)), None)
+    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), None)
 
 
 def _body_of(api: _Api, node: _Object) -> tuple[str, bool, list[_Object]]:
@@ -5003,7 +5020,7 @@ def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Ma
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), _IN_BRACES.split(path)     # every second one is a name
+    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, path)     # every second one is a name
     ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
     secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
     secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}

@@ -43,6 +43,9 @@ MUTANTS = [
     (4, '{**schema, "additionalProperties": False}, readers', "schema, readers"),
     (4, '(required and word != "typing.NotRequired")', "required"),
     (4, "if default is None and not _takes_null(form.schema):", "if default is None and _takes_null(form.schema):"),
+    (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
+    (4, "(key, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
+    (4, "if len(places) > 1:", "if len(places) > 0:"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
     (5, "**parameters.get(\"properties\", {}), TOOLCALL_REASON: reason", "TOOLCALL_REASON: reason, **parameters.get(\"properties\", {})"),
@@ -50,6 +53,7 @@ MUTANTS = [
     (6, 'schema["additionalProperties"] = rest.schema or True', 'schema["additionalProperties"] = True'),
     (6, "elif default is _REQUIRED and name not in inject:", "elif default is _REQUIRED and False:"),
     (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
+    (6, "if name in takes.hidden or not (name in known or takes.rest)]", "if not (name in known or takes.rest)]"),
     # 7. messages
     (7, "for _ in range(3):", "for _ in range(1):"),
     # 8. provider formats
