@@ -3961,6 +3961,64 @@ def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
     assert registry.invoke("fine", {}).value == 1
 
 
+def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock():
+    registry = ToolRegistry([add])
+    @registry.register
+    async def leaf() -> int:
+        return 1
+    @registry.register
+    async def outer() -> list:
+        calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
+        return [result.content for result in registry.execute_tool_calls(calls)]
+    contents = registry.invoke("outer", {}).value
+    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+
+
+def test_iterators_are_made_lists():
+    registry = ToolRegistry()
+    registry.register(lambda: map(str, range(2)), name="sync")
+    @registry.register
+    async def later() -> Any:
+        return iter([1, 2])
+    for name, value in {"sync": ["0", "1"], "later": [1, 2]}.items():
+        assert registry.invoke(name, {}).value == asyncio.run(registry.ainvoke(name, {})).value == value
+
+
+def test_other_threads_may_register_while_schemas_are_made_and_calls_answered():
+    registry, faults, stop = weather_registry(), [], threading.Event()
+    def change():
+        while not stop.is_set():
+            registry.register(Tool("new", "", {}, print), replace=True)
+            registry.unregister("new")
+    def read():
+        try:
+            for _ in range(150):
+                registry.get_schemas()
+                registry.invoke("nothing", {})
+        except Exception as error:
+            faults.append(error)
+    changer = threading.Thread(target=change)
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for thread in [changer, *readers]:
+        thread.start()
+    for thread in readers:
+        thread.join()
+    stop.set()
+    changer.join()
+    assert faults == [] and len(registry.get_schemas()) == 2
+
+
+def test_what_the_program_forgot_to_inject_is_not_told_to_the_model():
+    secret = contextvars.ContextVar("secret_user")
+    def mine(user: str) -> str:
+        return user
+    registry = ToolRegistry()
+    registry.register(mine, inject={"user": secret})
+    result = registry.invoke("mine", {})
+    assert result.content == 'Error: the tool "mine" cannot be called now.\nGo on without it.'
+    assert isinstance(result.error, LookupError)
+
+
 def test_a_cancelled_batch_cancels_its_async_tools():
     cancelled = []
     registry = ToolRegistry()

@@ -289,12 +289,15 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
 
 def _both(one: _Table, other: _Table) -> _Table:
     """Join tables so that both have to be passed."""
+    if one is _ANYTHING or other is _ANYTHING:
+        return other if one is _ANYTHING else one
     return {kind: one[kind] + other[kind] for kind in one if kind in other}
 
 
 def _one_of(tables: Sequence[_Table]) -> _Table:
     """Join tables so that one of them has to be passed."""
-    rows = {kind: [table[kind] for table in tables if kind in table] for table in tables for kind in table}
+    kinds = dict.fromkeys(kind for table in tables for kind in table)
+    rows = {kind: [table[kind] for table in tables if kind in table] for kind in kinds}
     return {kind: () if () in some else some[0] if len(some) == 1 else (_any(some),) for kind, some in rows.items()}
 
 
@@ -310,12 +313,19 @@ def _any(rows: list[tuple[_Check, ...]]) -> _Check:
     return check
 
 
-def _fused(checks: tuple[_Check, ...]) -> _Check | None:
-    """Make one check of several; None of none."""
-    if len(checks) == 2:
-        first, second = checks
-        return lambda value: first(value) and second(value)
-    return (lambda value: all(check(value) for check in checks)) if checks[1:] else checks[0] if checks else None
+def _all(table: _Table) -> _Check:
+    """Make the check of a table, for any value; what is no JSON value fits only where everything does."""
+    def check(value: Any) -> bool:
+        for test in table.get(type(value), others):
+            if not test(value):
+                return False
+        return True
+
+    def as_plain(value: Any) -> bool:
+        plain = _plain(value)
+        return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
+    others = (as_plain,)
+    return check
 
 
 def _plain(value: Any) -> Any:
@@ -323,18 +333,6 @@ def _plain(value: Any) -> Any:
     if type(value) in _ANYTHING:
         return value
     return next((make(value) for kind, make in _PLAIN.items() if isinstance(value, kind)), value)
-
-
-def _passes(table: _Table, value: Any) -> bool:
-    """Judge any value; what is no JSON value fits only where everything does."""
-    checks = table.get(type(value))
-    if checks is None and type(value) not in _ANYTHING:
-        value = _plain(value)
-        checks = table.get(type(value), () if table == _ANYTHING else None)
-    for check in checks or ():
-        if not check(value):
-            return False
-    return checks is not None
 
 
 def _too_deep(value: Any) -> bool:
@@ -355,11 +353,9 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_canonical, value))
     if isinstance(value, bool):
-        return _FALSE_TRUE[value]
+        return bool, value
     return value if value is None or isinstance(value, (str, int, float)) else object()
 
-
-_FALSE_TRUE = object(), object()
 
 # Where schemas are in a schema: under these keywords, and never in a property's name, an enum or a default
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
@@ -370,33 +366,37 @@ _NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 _SAME = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
 
 
-def _subschemas(schema: dict[str, Any]) -> Iterator[Any]:
-    """Yield the schemas directly in a schema."""
+def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> Any:
+    """Give a keyword's argument with each schema in it changed: by change(schema, steps in the argument)."""
+    if keyword in _MAPS and isinstance(argument, dict):
+        return {name: change(sub, name) for name, sub in argument.items()}
+    if keyword in _HOLDERS:
+        many = isinstance(argument, list)
+        return [change(sub, index) for index, sub in enumerate(argument)] if many else change(argument)
+    return argument
+
+
+def _subschemas(schema: dict[str, Any]) -> list[Any]:
+    """List the schemas directly in a schema."""
+    found: list[Any] = []
     for keyword, argument in schema.items():
-        if keyword in _MAPS and isinstance(argument, dict):
-            yield from argument.values()
-        elif keyword in _HOLDERS:
-            yield from argument if isinstance(argument, list) else (argument,)
+        _change_schemas(keyword, argument, lambda sub, *steps: found.append(sub))
+    return found
 
 
 def _map_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
     """Rebuild a schema bottom-up, changing it and each schema in it; nothing is shared with the given one."""
-    def rebuilt(keyword: str, argument: Any) -> Any:
-        if keyword in _MAPS and isinstance(argument, dict):
-            return {name: _map_schema(sub, change) for name, sub in argument.items()}
-        if keyword in _HOLDERS:
-            many = isinstance(argument, list)
-            return [_map_schema(sub, change) for sub in argument] if many else _map_schema(argument, change)
-        return _copied(argument)
-    if not isinstance(schema, dict):
-        return change(schema) if isinstance(schema, bool) else _copied(schema)
-    return change({keyword: rebuilt(keyword, argument) for keyword, argument in schema.items()})
+    def rebuilt(sub: Any, *steps: str | int) -> Any:
+        if isinstance(sub, dict):
+            sub = {keyword: _change_schemas(keyword, argument, rebuilt) for keyword, argument in sub.items()}
+        return change(sub) if isinstance(sub, (dict, bool)) else sub
+    return rebuilt(_copied(schema))
 
 
 def _steps(document: Any, pointer: str) -> Iterator[Any]:
     """Yield the document and all that a JSON pointer leads through; raise a LookupError where it leads nowhere."""
     yield document
-    for token in _unquoted(pointer).split("/")[1:]:
+    for token in pointer.split("/")[1:]:
         key: Any = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,9}", token):
             key = int(token)
@@ -408,13 +408,8 @@ def _steps(document: Any, pointer: str) -> Iterator[Any]:
 
 def _pointer(document: Any, reference: str) -> Any:
     """Give what `#/a/b` leads to, or raise a LookupError."""
-    return [*_steps(document, reference.lstrip("#"))][-1]
-
-
-def _unquoted(text: str) -> str:
-    def decoded(some: re.Match[str]) -> str:
-        return bytes.fromhex(some[0].replace("%", "")).decode("utf-8", "replace")
-    return re.sub("(?:%[0-9A-Fa-f]{2})+", decoded, text)
+    from urllib.parse import unquote
+    return [*_steps(document, unquote(reference.lstrip("#")))][-1]
 
 
 def _joined(base: str, reference: str) -> str:
@@ -439,8 +434,15 @@ _CATEGORIES = {
     "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
 
 
+def _regex(source: str) -> re.Pattern[str]:
+    """Compile a pattern, or raise a ValueError that says what is not supported."""
+    try:
+        return re.compile(_translated(source))
+    except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
+        raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
+
+
 def _translated(source: str) -> str:
-    """Translate a pattern, or raise a ValueError that says what is not supported."""
     if len(source) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN} characters")
     texts, inside = ["(?a)"], False
@@ -454,7 +456,7 @@ def _translated(source: str) -> str:
 def _escape(token: str, inside: bool) -> str:
     kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
     if kind in "pP" and rest:
-        ranges = _ranges(rest.rpartition("=")[2], kind == "P")
+        ranges = _ranges(re.sub("^(gc|General_Category)=", "", rest), kind == "P")
         return ranges if inside else f"[{ranges}]"
     if kind == "u" and rest:
         high, _, low = rest.partition("\\u")
@@ -471,7 +473,7 @@ def _ranges(name: str, inverted: bool) -> str:
     """Give the characters of a Unicode category as the inside of a character class."""
     from unicodedata import category
     wanted = _CATEGORIES.get(name, name)
-    if not re.fullmatch("[LMNPSZC][a-z]?", wanted):
+    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
         raise ValueError(f"the Unicode property {name} is not supported")
     flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
     edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
@@ -530,12 +532,8 @@ class _Rule:
 # Keywords: a function makes the rule for an argument in a schema (the node); schemas in arguments are compiled already
 def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
     """Make a rule for the value alone; its error is the value, the words, the arguments."""
-    return _Rule(None, lambda value: [] if _passes(table, value) else [
+    return _Rule(None, lambda value: [] if _all(table)(value) else [
         (_ITSELF, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
-
-
-def _type(names: str | list[str], node: _Node) -> _Rule:
-    return _of_type(names) if isinstance(names, str) else _of_type(*names)
 
 
 @functools.cache
@@ -561,7 +559,7 @@ def _multiple_of(step: float, node: _Node) -> _Rule:
     def exact(value: float) -> bool:
         from fractions import Fraction
         # of the numbers as they are written: 0.3 is three times 0.1
-        number, unit = (Fraction(each if isinstance(each, int) else repr(each)) for each in (value, step))
+        number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
         return number % unit == 0
     table = {**_ANYTHING, int: (exact,), float: (math.isfinite, exact)}
     if isinstance(step, int):
@@ -576,7 +574,7 @@ def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
 
 
 def _pattern(source: str, node: _Node) -> _Rule:
-    search = node.search(source)
+    search = _regex(source).search
     return _says(_only([str], lambda value: search(value) is not None), "does not match the pattern", source)
 
 
@@ -650,14 +648,14 @@ def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
 
 
 def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    rows = [(source, node.search(source), sub) for source, sub in subs.items()]
+    rows = [(source, _regex(source).search, sub) for source, sub in subs.items()]
     return _Rule(dict, lambda value: [(name, part, sub, (source,)) for name, part in value.items()
                                       for source, search, sub in rows if isinstance(name, str) and search(name)])
 
 
 def _additional_properties(sub: _Node, node: _Node) -> _Rule:
     known, table, each = node.arguments.get("properties", {}), None, _each(sub)
-    searches = [node.search(source) for source in node.arguments.get("patternProperties", ())]
+    searches = [_regex(source).search for source in node.arguments.get("patternProperties", ())]
     if not searches and sub.schema is False:
         table = _only([dict], frozenset(known).issuperset)
     elif not searches and not known:
@@ -678,40 +676,43 @@ def _contains(sub: _Node, node: _Node) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
 
     def parts(value: list[Any]) -> list[_Part]:
-        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.fits(item)]
+        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
         if least <= len(fitting) <= most:
             return fitting
         words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
         return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
-    return _Rule(list, parts)
+    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
 
 
 def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     table = _one_of([sub.usable_table() for sub in subs])
     if no_other:
         table = dict.fromkeys(table, (lambda value: sum(sub.fits(value) for sub in subs) == 1,))
+    fits = _all(table)
 
     def parts(value: Any) -> list[_Part]:
-        if _passes(table, value):
+        if fits(value):
             return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
             return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        if all(map(_is_of_other_type, faults)):
-            kinds = dict.fromkeys(few[0].message.partition(" is not ")[2] for few in faults)
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(kinds)}", ())]
+        types = dict.fromkeys(map(_other_type, faults))
+        if "" not in types:
+            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
 
 
-def _is_of_other_type(faults: list[ValidationError]) -> bool:
-    return any(fault.keyword == "type" and not fault.path and " is not " in fault.message for fault in faults)
+def _other_type(faults: list[ValidationError]) -> str:
+    """Give the type that is wanted where the value has another one."""
+    return next((fault.message.rpartition(" is not ")[2] for fault in faults
+                 if fault.keyword == "type" and not fault.path), "")
 
 
 def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
     """Tell how far an alternative is: another type, then another constant (often a tag), then the number of faults."""
-    return _is_of_other_type(faults), sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
+    return _other_type(faults) != "", sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
 
 
 def _all_of(subs: list[_Node], node: _Node) -> _Rule:
@@ -720,13 +721,30 @@ def _all_of(subs: list[_Node], node: _Node) -> _Rule:
 
 
 def _if(test: _Node, node: _Node) -> _Rule:
-    then, other = node.arguments.get("then", test), node.arguments.get("else")
-    return _Rule(None, lambda value: [(_ITSELF, value, test, ()), (_ITSELF, value, then, ("then",))] if test.fits(value)
-                 else [(_ITSELF, value, other, ("else",))] if other else [])
+    then, other = node.arguments.get("then"), node.arguments.get("else")
+
+    def parts(value: Any) -> Iterator[_Part]:
+        if test.judge(value):
+            yield _ITSELF, value, test, ()
+            if then:
+                yield _ITSELF, value, then, ("then",)
+        elif other:
+            yield _ITSELF, value, other, ("else",)
+
+    def check(value: Any) -> bool:
+        chosen = then if test.fits(value) else other
+        return chosen is None or bool(chosen.fits(value))
+    return _Rule(None, parts, _only(_ANYTHING, check))
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
-    target = node.target(reference)
+    """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
+    (schema, resource), name = node.compiler.find(reference, node.resource), reference.partition("#")[2]
+    if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
+        resource = next(place for place in (*node.scope, resource) if name in place.dynamic)
+        schema = resource.dynamic[name]
+    target = node.compiler.node(schema, resource, node.scope, (reference,), later=True)
+    node.here.append(target)
     return _Rule(None, lambda value: [(_ITSELF, value, target, ())], target.usable_table())
 
 
@@ -782,7 +800,9 @@ _CORE: dict[str, _Row] = {
     "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
 }
 _VALIDATION: dict[str, _Row] = {
-    "type": ("a type or an array of types", _type), "enum": ("an array", _enum),
+    "type": ("a type or an array of types",
+             lambda names, _: _of_type(names) if isinstance(names, str) else _of_type(*names)),
+    "enum": ("an array", _enum),
     "const": ("any value", lambda value, node: _enum([value], node, "is not")),
     "minimum": (_NUMBER, _limit([int, float], lambda n: lambda value: value >= n, "is less than")),
     "maximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value <= n, "is greater than")),
@@ -855,8 +875,8 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 class _Node:
     """Compile one schema, as it is once the resources of the scope were entered (dynamic references depend on that)."""
 
-    kind: type | None               # the type that most values will have,
-    test: _Check | None             # the check for it, if any,
+    kind: type | None = None        # the type that most values will have,
+    test: _Check | None = None      # the check for it, if any,
     fits: _Check                    # and the check for whatever comes
     table: _Table | None = None
     keyword, started, length = "", False, 0
@@ -886,59 +906,45 @@ class _Node:
         table = {} if self.schema is False else _ANYTHING
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
-            rule = make and make(argument, self)
+            try:
+                rule = make and make(argument, self)
+            except ValueError as error:
+                self.report(str(error), keyword)
+                continue
             if rule:
                 rule.keyword = keyword
-                if rule.table is not _ANYTHING:
-                    table = rule.table if table is _ANYTHING else _both(table, rule.table)
+                table = _both(table, rule.table)
                 self.rules.append(rule)
         self.finish(table)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
-        if keyword not in _MAPS and keyword not in _HOLDERS:
-            return argument
-
-        def node(schema: Any, *steps: str | int) -> _Node:
+        def node(schema: Any, *steps: str | int) -> Any:
+            if keyword == "dependencies" and isinstance(schema, list):
+                return schema               # draft-07 has arrays of names among its schemas
             sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
             if keyword in _SAME:
                 self.here.append(sub)
             return sub
-        if keyword in _MAPS:
-            names = list if keyword == "dependencies" else ()       # draft-07 has arrays of names among its schemas
-            return {name: sub if isinstance(sub, names) else node(sub, name) for name, sub in argument.items()}
-        many = isinstance(argument, list)
-        return [node(sub, index) for index, sub in enumerate(argument)] if many else node(argument)
+        return _change_schemas(keyword, argument, node)
 
     def finish(self, table: _Table) -> None:
         kind = next(iter(table), None)
-        test = _fused(table[kind]) if kind else None
-        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else _passes(table, value)
-        self.table, self.kind, self.test = table, kind, test
+        checks, anyhow = table[kind] if kind else (), _all(table)
+        if len(checks) < 2:
+            test = checks[0] if checks else None
+            self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
+            self.kind, self.test = kind, test
+        elif len(checks) == 2:
+            first, second = checks
+            self.fits = lambda value: first(value) and second(value) if type(value) is kind else anyhow(value)
+        else:
+            self.fits = anyhow
+        self.table = table
 
     def report(self, problem: str, *steps: str | int) -> None:
-        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
-
-    def target(self, reference: str) -> _Node:
-        """Compile what a reference leads to; if that has a dynamic name, it may be to the outermost of that name."""
-        schema, resource, name = True, self.resource, reference.partition("#")[2]
-        try:
-            schema, resource = self.compiler.find(reference, resource)
-        except LookupError:
-            self.report(f"{_shown(reference)} leads nowhere", self.keyword)
-        if self.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = next(place for place in (*self.scope, resource) if name in place.dynamic)
-            schema = resource.dynamic[name]
-        self.here.append(self.compiler.node(schema, resource, self.scope, (reference,), later=True))
-        return self.here[-1]
-
-    def search(self, source: str) -> Callable[[str], Any]:
-        """Give the search for a pattern."""
-        try:
-            return re.compile(_translated(source)).search
-        except (ValueError, OverflowError, RecursionError, re.error) as error:
-            self.report(f"{_shown(source)} is not a supported pattern: {error}", self.keyword)
-            return re.compile("").search
+        path = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
+        self.compiler.problems.append(f"{_place(path)}: {problem}")
 
     def usable_table(self) -> _Table:
         """Give the table, or one that asks this node: where the table is not there yet, or long."""
@@ -1029,12 +1035,14 @@ class _Compiler:
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
         base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()} if vocabulary else {}
+        if not isinstance(vocabulary, dict):
+            return base
+        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
         wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        left_out = {word for name in _VOCABULARIES.keys() - (wanted or _VOCABULARIES) for word in _VOCABULARIES[name]}
+        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
         kept = {word: row for word, row in base.rows.items() if word not in left_out}
         return base._replace(rows=kept, asserts_formats="format-assertion" in listed)
 
@@ -1043,10 +1051,11 @@ class _Compiler:
         if _too_deep(document):
             raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         first = self.resource(document, uri, self.dialect)
-        stack = [(document, first)]
+        stack, known = [(document, first)], set()
         while stack:
             schema, home = stack.pop()
-            if isinstance(schema, dict):
+            if isinstance(schema, dict) and id(schema) not in known:
+                known.add(id(schema))
                 if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
                     home = self.named(schema, home)
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
@@ -1077,15 +1086,20 @@ class _Compiler:
         return self.resources[uri]
 
     def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
-        """Give the schema that a reference leads to, with its resource, or raise a LookupError."""
+        """Give the schema that a reference leads to, with its resource."""
+        from urllib.parse import unquote
         uri, _, fragment = reference.partition("#")
-        if uri:
-            uri = _joined(home.uri, uri)
-            home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
-        if fragment and not fragment.startswith("/"):
-            return {**home.dynamic, **home.anchors}[_unquoted(fragment)], home
-        for schema in _steps(home.root, fragment):
-            home = self.homes.get(id(schema), home)
+        fragment = unquote(fragment)
+        try:
+            if uri:
+                uri = _joined(home.uri, uri)
+                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
+            if fragment and not fragment.startswith("/"):
+                return {**home.dynamic, **home.anchors}[fragment], home
+            for schema in _steps(home.root, fragment):
+                home = self.homes.get(id(schema), home)
+        except LookupError:
+            raise ValueError(f"{_shown(reference)} leads nowhere") from None
         return schema, home
 
     def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
@@ -1126,15 +1140,15 @@ class Validator:
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
             raise SchemaError("formats: the table of formats is not in this file")
-        compiler = _Compiler(dialect, resources or {}, formats)
         try:
+            compiler = _Compiler(dialect, resources or {}, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
         self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
-        self.is_valid = self._is_valid if self._guarded else self._root.fits
+        self.is_valid = functools.partial(self._run, self._root.fits, False) if self._guarded else self._root.fits
 
-    def _run(self, work: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+    def _run(self, work: Callable[[Any], Any], otherwise: Any, value: Any) -> Any:
         """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
         try:
             return otherwise if self._guarded and _too_deep(value) else work(value)
@@ -1143,13 +1157,9 @@ class Validator:
         finally:
             self._memo.clear()
 
-    def _is_valid(self, value: Any) -> bool:
-        return self._run(self._root.fits, value, False)     # type: ignore[no-any-return]
-
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
-        too_deep = ValidationError("is nested too deeply")
-        return iter(self._run(self._root.faults, value, [too_deep]))
+        return iter(self._run(self._root.faults, [ValidationError("is nested too deeply")], value))
 
     def validate(self, value: Any) -> None:
         """Raise the first ValidationError where the value does not fit."""
@@ -3245,9 +3255,9 @@ _LOOP_BUSY = "an async tool was called from its own event loop without await (wr
 
 
 def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what a generator gives is made a list, what has to be awaited is given as it is."""
+    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
     value = func(*args, **kwargs)
-    return list(value) if inspect.isgenerator(value) else value
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -3256,7 +3266,7 @@ def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _settled(value: Any) -> Any:
-    if inspect.isgenerator(value):
+    if isinstance(value, Iterator):
         return list(value)
     return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
 
@@ -3267,24 +3277,29 @@ async def _aresult(value: Any) -> Any:
         return [item async for item in value]
     if inspect.isawaitable(value):
         value = await value
-    return list(value) if inspect.isgenerator(value) else value
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def _wait_for(value: Any) -> Any:
     """Run an awaitable from sync code, on the one background event loop of this process."""
     import asyncio
+    if _on_background_loop():
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
     loop = _background_loop()
     if loop is None:
         return asyncio.run(_outcome(value)).get()
-    if asyncio._get_running_loop() is loop:
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
     future = asyncio.run_coroutine_threadsafe(_outcome(value), loop)
     try:
         return future.result().get()
     except BaseException:
         future.cancel()                     # Ctrl-C on the waiting thread
         raise
+
+
+def _on_background_loop() -> bool:
+    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
+    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
 
 
 class _Outcome(NamedTuple):
@@ -3407,7 +3422,7 @@ def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
 _REFUSED: dict[type, str] = {
     ToolNotFoundError: "Error: {error}\nCall one of these tools, or answer without one.",
     ToolArgumentError: "Error: {error}\nFix the arguments and call the tool again.",
-    Exception: 'Error: the call of "{name}" cannot be read: {text}\nCall the tool again.',
+    Exception: 'Error: the tool "{name}" cannot be called now.\nGo on without it.',       # the program's affair: not told
 }
 _DENIED: dict[type, str] = {
     ToolError: "{error}",
@@ -3489,33 +3504,33 @@ class ToolRegistry:
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
         self._tools.update(added)
-        self._schemas.clear()
+        self._schemas = {}
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and give it back."""
         tool = self[name]
-        del self._tools[name]
+        self._tools.pop(name, None)
         self._disabled.pop(name, None)
-        self._schemas.clear()
+        self._schemas = {}
         return tool
 
     def merge(self, other: ToolRegistry, *, namespace: str | None = None, replace: bool = False) -> None:
         """Add the tools of another registry, which stays as it is; what is disabled there is disabled here."""
         self.register_all(other, namespace=namespace, replace=replace)
         prefix = "" if namespace is None else f"{namespace}-"
-        for name in other._tools:
+        for name in other.list_tools():
             self._disabled.pop(prefix + name, None)
         self._disabled.update({prefix + name: reason for name, reason in other._disabled.items()})
 
     def enable(self, name: str) -> None:
         """Offer a disabled tool again."""
         self._disabled.pop(self[name].name, None)
-        self._schemas.clear()
+        self._schemas = {}
 
     def disable(self, name: str, reason: str = "") -> None:
         """Take a tool out of get_schemas and answer its calls with an error; it is still counted and listed."""
         self._disabled[self[name].name] = reason
-        self._schemas.clear()
+        self._schemas = {}
 
     def enable_think_augment(self) -> None:
         """Ask the model for its reason, from now on."""
@@ -3568,13 +3583,13 @@ class ToolRegistry:
             raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         key = (name, api_format, wanted, strict, self.think_augment)
-        if key not in self._schemas:
+        cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
+        if key not in cache:
             tools = [self[name]] if name is not None else [
-                tool for tool in self._tools.values() if tool.name not in self._disabled
+                tool for tool in self if tool.name not in self._disabled
                 and (wanted is None or wanted.intersection(tool.metadata.tags))]
-            self._schemas[key] = build_tool_schemas(tools, api_format=api_format, strict=strict,
-                                                    think_augment=self.think_augment)
-        return [_copied(schema) for schema in self._schemas[key]]
+            cache[key] = build_tool_schemas(tools, api_format=api_format, strict=strict, think_augment=self.think_augment)
+        return [_copied(schema) for schema in cache[key]]
 
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
@@ -3666,7 +3681,7 @@ class ToolRegistry:
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = [each for each in self._tools if each not in self._disabled]
+        names = [each for each in self.list_tools() if each not in self._disabled]
         names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
@@ -3723,7 +3738,7 @@ class ToolRegistry:
     def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], _Jobs, int]:
         """Give the indices of the calls to run on this thread, those to run beside each other, and how many at once."""
         workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
-        if len(calls) < 2 or workers == 1:
+        if len(calls) < 2 or workers == 1 or _on_background_loop():
             return range(len(calls)), _NO_JOBS, workers
         apart = {index: call for index, call in enumerate(calls)
                  if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
@@ -3816,7 +3831,7 @@ def _elsewhere(work: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
     tool, *function = work
-    if tool.metadata.timeout is None and not _ships(tool):
+    if (tool.metadata.timeout is None and not _ships(tool)) or _on_background_loop():
         return _apply(*function)
     if tool._is_async and (executor is None or not _ships(tool)):
         return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
@@ -3921,7 +3936,7 @@ def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, A
         try:
             awaited = context.run(step, given)
         except StopIteration as done:
-            return list(done.value) if inspect.isgenerator(done.value) else done.value
+            return list(done.value) if isinstance(done.value, Iterator) else done.value
         try:
             step, given = coroutine.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
@@ -4191,8 +4206,8 @@ def _is_ipv6(text: str) -> bool:
 
 def _is_pattern(text: str) -> bool:
     try:
-        return re.compile(_translated(text)) is not None and not re.search(r"\(\?(?:P|#|[aiLmsux]+\))", text)
-    except (ValueError, OverflowError, RecursionError, re.error):
+        return _regex(text) is not None and not re.search(r"\(\?(?:P|#|[aiLmsux]+\))", text)
+    except ValueError:
         return False
 
 
