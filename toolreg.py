@@ -53,7 +53,7 @@ import typing
 import warnings
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 __version__ = "1.0.0"
@@ -181,7 +181,7 @@ def _no_constant(text: str) -> Any:
 
 _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # what its methods are wrapped around
-_NOT_NESTING = r'(?s:"(?:[^"\\]|\\.)*"?|[^"\[\]{}]+)'
+_NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
 def _read_json(text: str) -> Any:
@@ -1276,10 +1276,6 @@ def _duration_text(value: Any) -> str:
     return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
 
 
-def _iso_text(value: Any) -> Any:
-    return value.isoformat()
-
-
 def _base64_text(value: Any) -> str:
     from base64 import b64encode
     return b64encode(value).decode()
@@ -1306,11 +1302,10 @@ def _full_name(thing: Any) -> str:
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
 # how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
-    "datetime.datetime": _iso_text, "datetime.date": _iso_text, "datetime.time": _iso_text,
-    "datetime.timedelta": _duration_text, "decimal.Decimal": str, "fractions.Fraction": str, "uuid.UUID": str,
-    "pathlib.PurePath": str, "ipaddress._IPAddressBase": str, "collections.UserString": str,
-    "enum.Enum": _member_form, "builtins.bytes": _base64_text, "builtins.bytearray": _base64_text,
-    "builtins.memoryview": _base64_text,
+    **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
+    **dict.fromkeys(("decimal.Decimal", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
+    "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
 }
 # ... else by what it has: first come, first served
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
@@ -1438,13 +1433,8 @@ def _refused_by(error: Any) -> ToolArgumentError:
 
 def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
     """Make a check whose validator is compiled when it is first asked."""
-    made: list[Validator] = []
-
-    def fits(value: Any) -> bool:
-        if not made:
-            made.append(Validator({"$defs": definitions, **schema}))
-        return made[0].is_valid(value)
-    return fits
+    validator = functools.cache(lambda: Validator({"$defs": definitions, **schema}))
+    return lambda value: validator().is_valid(value)
 
 
 def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
@@ -1498,6 +1488,8 @@ def _may_be(schema: dict[str, Any], kind: type) -> bool:
 
 
 def _takes_null(schema: dict[str, Any]) -> bool:
+    if "anyOf" in schema:
+        return any(map(_takes_null, schema["anyOf"]))
     return "$ref" not in schema and _may_be(schema, type(None))
 
 
@@ -1548,9 +1540,8 @@ def _read_base64(cls: Any, text: str) -> Any:
 _SPELLED: dict[str, tuple[str, Callable[[Any, str], Any] | None]] = {
     "datetime.datetime": ("date-time", _read_iso), "datetime.date": ("date", _read_iso),
     "datetime.time": ("time", _read_iso), "datetime.timedelta": ("duration", _read_duration),
-    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None), "fractions.Fraction": ("fraction", None),
+    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None),
     "ipaddress.IPv4Address": ("ipv4", None), "ipaddress.IPv6Address": ("ipv6", None),
-    "ipaddress.IPv4Network": ("ipv4network", None), "ipaddress.IPv6Network": ("ipv6network", None),
     "builtins.bytes": ("base64", _read_base64), "builtins.bytearray": ("base64", _read_base64),
     **{f"pathlib.{pure}{system}Path": ("path", None) for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
 }
@@ -1593,7 +1584,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
     try:
         return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
     except Exception as error:
-        return error
+        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
@@ -1781,22 +1772,15 @@ def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) ->
     return row
 
 
-def _dataclass_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    for each in fields(cls):
-        if each.init:
-            default = _SOME_DEFAULT if each.default_factory is not MISSING else each.default
-            yield _Field(each.name, hints.get(each.name, Any), _REQUIRED if default is MISSING else default)
+def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+    """Give what the constructor of a dataclass, NamedTuple or attrs class takes."""
+    attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
+        yield _Field(name, hints.get(attributes.get(name, name), Any), default)
 
 
-def _namedtuple_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    return (_Field(name, hints.get(name, Any), cls._field_defaults.get(name, _REQUIRED)) for name in cls._fields)
-
-
-def _attrs_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    for each in cls.__attrs_attrs__:
-        if each.init:
-            default = _REQUIRED if repr(each.default) == "NOTHING" else each.default
-            yield _Field(_attrs_name(each), hints.get(each.name, Any), default)
+_FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
 
 
 def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
@@ -1834,6 +1818,10 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     return build.named(cls, cls.__name__, make)
 
 
+def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(annotation)
+
+
 # --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
 _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(("typing.Any", "builtins.object", "inspect._empty"),
@@ -1843,13 +1831,13 @@ _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(("typing.Union", "types.UnionType"),
                     lambda given, args, build: _union_of(map(build.form, args), build)),
     "typing.LiteralString": lambda given, args, build: build.form(str),
-    "builtins.list": _array_of(list), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
-    "builtins.set": _array_of(set), "builtins.frozenset": _array_of(frozenset), "builtins.dict": _mapping,
-    "collections.abc.Sequence": _array_of(list), "collections.abc.MutableSequence": _array_of(list),
-    "collections.abc.Iterable": _array_of(list), "collections.abc.Collection": _array_of(list),
-    "collections.abc.Set": _array_of(set), "collections.abc.MutableSet": _array_of(set),
-    "collections.abc.Mapping": _mapping, "collections.abc.MutableMapping": _mapping,
+    **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
+                     "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
+    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
+    **dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping),
+    "builtins.frozenset": _array_of(frozenset), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
     "typing.Literal": _literal, "typing.Annotated": _annotated,
+    "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
@@ -1859,14 +1847,13 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
         map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
     (lambda head: hasattr(head, "__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
-    (lambda head: not isinstance(head, type), lambda given, args, build: build.refuse(given)),
+    (lambda head: not isinstance(head, type), _refused),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
     (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
-    (lambda head: hasattr(head, "__attrs_attrs__"), _class_with(_attrs_fields)),
-    (is_dataclass, _class_with(_dataclass_fields)),
-    (lambda head: issubclass(head, tuple) and hasattr(head, "_field_defaults"), _class_with(_namedtuple_fields)),
+    (lambda head: is_dataclass(head) or hasattr(head, "__attrs_attrs__") or hasattr(head, "_field_defaults"),
+     _class_with(_constructor_fields)),
     (lambda head: issubclass(head, dict) and hasattr(head, "__required_keys__"), _class_with(_typed_dict_fields)),
-    (lambda head: True, lambda given, args, build: build.refuse(given)),
+    (lambda head: True, _refused),
 ]
 _INSTEAD = {
     "collections.abc.Callable": "a Literal of names, or Injected where the program gives the value",
@@ -1904,8 +1891,12 @@ class _Builder:
             return self.refuse("a type nested so deep")
         self.depth += 1
         origin = None if is_class else typing.get_origin(annotation)
-        form = _row_of(annotation)(annotation, (), self) if origin is None else (
-            _row_of(origin)(annotation, getattr(annotation, "__args__", ()), self))
+        head, args = (annotation, ()) if origin is None else (origin, getattr(annotation, "__args__", ()))
+        try:
+            row = _row_of(head)
+        except TypeError:                               # what cannot be hashed, as [int], is no type
+            row = _refused
+        form = row(annotation, args, self)
         self.depth -= 1
         return form
 
@@ -1929,7 +1920,7 @@ class _Builder:
     def refer(self, key: Any, name: str) -> dict[str, Any]:
         """Give a schema that refers to a named type; `finish` may put the definition in its place."""
         if key not in self.names:
-            name = wished = name if name.isidentifier() and name.isascii() else re.sub(r"[^a-zA-Z0-9_]+", "_", name)
+            name = wished = re.sub(r"(?a)\W+", "_", name)
             while name in self.names.values():
                 name = f"{wished}_{len(self.names)}"
             self.names[key] = name
@@ -2092,8 +2083,7 @@ _SECTIONS = {                       # heading -> whether it lists parameters
                      "methods", "see also", "references", "todo"), False),
 }
 _MARGIN = r"\n( *)\S"
-_HEADING = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)"
-_INDENTED = r"(?:\n[ \t].*|\n(?=\n))*"
+_SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
 _GOOGLE_ENTRY = r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)"
 _NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
 _SPHINX_FIELD = (r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?\*{0,2}(\w+)|[\w ]+):"
@@ -2109,19 +2099,17 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    description, *sections = _compiled(_HEADING).split(f"\n{_dedented(text.strip().expandtabs())}\n")
-    for heading, mark, block in zip(sections[::3], sections[1::3], sections[2::3]):
+    description, *sections = _compiled(_SECTION).split(f"\n{_dedented(text.strip().expandtabs())}\n")
+    for heading, mark, block, rest in zip(*[iter(sections)] * 4):
         lists_parameters = _SECTIONS.get(heading.lower())
         if lists_parameters is None:
-            description += f"\n{heading}{mark}{block}"
-            continue
-        if mark == ":":                             # Google's: it ends where the indentation ends
-            end = _compiled(_INDENTED).match(block).end()      # type: ignore[union-attr]
-            description, block = f"{description}\n{block[end:]}", block[:end] + "\n"
-        if lists_parameters and mark == ":":
-            texts.update(_compiled(_GOOGLE_ENTRY).findall(_dedented(block)))
+            description += f"\n{heading}{mark}{block}{rest}"
+        elif mark == ":":                           # Google's: it ends where the indentation ends
+            description += f"\n{rest}"
+            if lists_parameters:
+                texts.update(_compiled(_GOOGLE_ENTRY).findall(_dedented(block) + "\n"))
         elif lists_parameters:
-            for names, said in _compiled(_NUMPY_ENTRY).findall(block):
+            for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
     if "\n:" in description:
         texts.update({name: said for name, said in _compiled(_SPHINX_FIELD).findall(description) if name})
@@ -2369,20 +2357,19 @@ class ToolCall:
     arguments: dict[str, Any] | str
 
     def __post_init__(self) -> None:
-        if type(self.arguments) is not dict:
-            self.arguments = _arguments_of(self.arguments)
+        self.arguments = _arguments_of(self.arguments)
 
 
 def _arguments_of(given: Any) -> Any:
     if isinstance(given, str) or given is None:
         value = _object_in(given or "")
         return given if value is None else value
-    if isinstance(given, Mapping):
-        return dict(given)
     try:
+        if isinstance(given, Mapping):
+            return _copied(dict(given))     # a tool that changes its arguments must not change a message
         return _write_json(given)
     except (TypeError, ValueError, RecursionError):
-        return _shown(given)
+        return dict(given) if isinstance(given, Mapping) else _shown(given)
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
@@ -3123,6 +3110,10 @@ class Tool:
         if not isinstance(self.parameters, dict):
             raise ToolDefinitionError(f"{subject}: parameters must be a JSON Schema as a dict "
                                       f"(got {_shown(self.parameters)})")
+        if self.parameters and "properties" not in self.parameters and not any(map(bool, _subschemas(self.parameters))) \
+                and all(isinstance(value, dict) for value in self.parameters.values()):
+            raise ToolDefinitionError(f'{subject}: parameters: {_listed(self.parameters)} are no keywords (write '
+                                      '{"type": "object", "properties": {…}} around them)')
         try:
             object.__setattr__(self, "parameters", _copied(self.parameters))
             self.__dict__["_validator"] = Validator(self.parameters)
@@ -3149,7 +3140,9 @@ class Tool:
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
         name = _checked_name(_name_of(func) if name is None else name)
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
-        metadata = metadata or ToolMetadata()
+        metadata = ToolMetadata() if metadata is None else metadata
+        if not isinstance(metadata, ToolMetadata):
+            raise ToolDefinitionError(f'tool "{name}": metadata must be a ToolMetadata (got {_shown(metadata)})')
         description = documented if description is None else description
         if parameters is not None:
             return cls(name, description, schema, func, metadata, bind)
@@ -3273,10 +3266,10 @@ def _settled(value: Any) -> Any:
 
 async def _aresult(value: Any) -> Any:
     """Give what a function's value comes to on the running event loop."""
+    while inspect.isawaitable(value):
+        value = await value
     if inspect.isasyncgen(value):
         return [item async for item in value]
-    if inspect.isawaitable(value):
-        value = await value
     return list(value) if isinstance(value, Iterator) else value
 
 
@@ -3286,15 +3279,20 @@ def _wait_for(value: Any) -> Any:
     if _on_background_loop():
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    loop = _background_loop()
-    if loop is None:
+    if _background_loop() is None:
         return asyncio.run(_outcome(value)).get()
-    future = asyncio.run_coroutine_threadsafe(_outcome(value), loop)
+    future = _on_loop(value)
     try:
         return future.result().get()
     except BaseException:
         future.cancel()                     # Ctrl-C on the waiting thread
         raise
+
+
+def _on_loop(value: Any) -> Any:
+    """Start an awaitable on the background loop; give the future of its _Outcome."""
+    import asyncio
+    return asyncio.run_coroutine_threadsafe(_outcome(value), _background_loop())
 
 
 def _on_background_loop() -> bool:
@@ -3422,7 +3420,7 @@ def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
 _REFUSED: dict[type, str] = {
     ToolNotFoundError: "Error: {error}\nCall one of these tools, or answer without one.",
     ToolArgumentError: "Error: {error}\nFix the arguments and call the tool again.",
-    Exception: 'Error: the tool "{name}" cannot be called now.\nGo on without it.',       # the program's affair: not told
+    Exception: 'Error: the tool "{name}" cannot be called now.\nGo on without it.',     # why is the program's affair
 }
 _DENIED: dict[type, str] = {
     ToolError: "{error}",
@@ -3465,6 +3463,10 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
+        for name, hook in (("before_call", before_call), ("after_call", after_call), ("executor.submit", getattr(
+                executor, "submit", executor))):
+            if hook is not None and not callable(hook):
+                raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
         self.think_augment, self.coerce = think_augment, coerce
         self.max_workers, self.executor = _checked_workers(max_workers), executor
         self.before_call, self.after_call = before_call, after_call
@@ -3475,7 +3477,7 @@ class ToolRegistry:
             self.register(tool)
 
     # --- which tools there are
-    def register(self, tool: Any = None, /, *, name: str | None = None, description: str | None = None,
+    def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None, description: str | None = None,
                  parameters: Any = None, namespace: str | None = None, metadata: ToolMetadata | None = None,
                  inject: Mapping[str, Any] | None = None, replace: bool = False) -> Any:
         """Add a function or a Tool, and give it back as it was; without one, be a decorator.
@@ -3484,7 +3486,7 @@ class ToolRegistry:
         """
         options = {"name": name, "description": description, "parameters": parameters, "metadata": metadata,
                    "inject": inject}
-        if tool is None:
+        if tool is inspect.Parameter.empty:
             return lambda func: self.register(func, namespace=namespace, replace=replace, **options)
         made = _renamed(tool, options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
         self.register_all([made], namespace=namespace, replace=replace)
@@ -3495,7 +3497,7 @@ class ToolRegistry:
         added: dict[str, Tool] = {}
         taken: list[str] = []
         for tool in tools:
-            tool = tool if namespace is None else _renamed(tool, {"name": f"{namespace}-{tool.name}"})
+            tool = tool if namespace is None else _renamed(tool, {"name": _in_namespace(namespace, tool.name)})
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
@@ -3588,7 +3590,8 @@ class ToolRegistry:
             tools = [self[name]] if name is not None else [
                 tool for tool in self if tool.name not in self._disabled
                 and (wanted is None or wanted.intersection(tool.metadata.tags))]
-            cache[key] = build_tool_schemas(tools, api_format=api_format, strict=strict, think_augment=self.think_augment)
+            cache[key] = build_tool_schemas(tools, api_format=api_format, strict=strict,
+                                            think_augment=self.think_augment)
         return [_copied(schema) for schema in cache[key]]
 
     # --- one call
@@ -3769,6 +3772,12 @@ def _checked_workers(count: Any) -> int:
     return count
 
 
+def _in_namespace(namespace: str, name: str) -> str:
+    if not isinstance(namespace, str):
+        raise TypeError(f"namespace: must be text (got {_shown(namespace)})")
+    return f"{namespace}-{name}"
+
+
 def _renamed(tool: Tool, options: dict[str, Any]) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
     given = {key: value for key, value in options.items() if value is not None}
@@ -3831,16 +3840,18 @@ def _elsewhere(work: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
     tool, *function = work
-    if (tool.metadata.timeout is None and not _ships(tool)) or _on_background_loop():
+    shipped = executor is not None and _ships(tool)
+    if (tool.metadata.timeout is None and not shipped) or _on_background_loop():
         return _apply(*function)
-    if tool._is_async and (executor is None or not _ships(tool)):
+    if tool._is_async and not shipped and _background_loop() is None:
         return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
     future = _started(work, executor, contextvars.copy_context(), _apply)
     try:
-        return future.result(tool.metadata.timeout).get()
+        outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
-        future.cancel()
+        future.cancel()                     # an async function hears of it, a thread cannot be told
         raise _timed_out(tool) from None
+    return outcome.get()
 
 
 def _timed_out(tool: Tool) -> ToolTimeoutError:
@@ -3852,6 +3863,8 @@ def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) 
     tool, *function = work
     if executor is not None and _ships(tool):
         return executor.submit(_shipped, *function)
+    if tool._is_async:
+        return _on_loop(tool.func(*work[2], **work[3]))
     return _on_daemon(context.run, call, *function, timed=tool if tool.metadata.timeout else None)
 
 
@@ -3901,13 +3914,15 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
     async def finished() -> _Outcome:
         if tool._is_async and (executor is None or not _ships(tool)):
             return await _outcome(_stepwise(context, func(*args, **kwargs)))
-        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context, _called))
-        return await _outcome(_stepwise(context, outcome.value)) if inspect.isawaitable(outcome.value) else outcome
+        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context.copy(), _called))
+        return outcome if type(outcome.value) in _AT_HAND else await _outcome(_stepwise(context, outcome.value))
 
+    task = asyncio.ensure_future(finished())
     try:
-        return await asyncio.wait_for(finished(), tool.metadata.timeout)
-    except asyncio.TimeoutError:
-        return _Outcome(None, _timed_out(tool))
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
 
 
 def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> list[Any]:
@@ -3930,13 +3945,18 @@ async def _all_done(tasks: list[Any]) -> None:
 @types.coroutine
 def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, Any]:
     """Await a value so that its every step runs in a context of its own, as a thread's work does."""
-    coroutine = value if type(value) is types.CoroutineType else _aresult(value)
+    final = type(value) is not types.CoroutineType      # what a coroutine gives may have to be awaited too
+    coroutine = _aresult(value) if final else value
     step, given = coroutine.send, None
     while True:
         try:
             awaited = context.run(step, given)
         except StopIteration as done:
-            return list(done.value) if isinstance(done.value, Iterator) else done.value
+            if final or type(done.value) in _AT_HAND:
+                return done.value
+            final, coroutine = True, _aresult(done.value)
+            step, given = coroutine.send, None
+            continue
         try:
             step, given = coroutine.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
@@ -3950,8 +3970,8 @@ def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
         if namespace is not None:
-            tools = _ToolList([_renamed(tool, {"name": _legal_name(f"{namespace}-{tool.name}")}) for tool in tools],
-                             tools.refused)
+            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return typing.cast("list[Tool]", tools)
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -3960,7 +3980,7 @@ def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 7 8 9
+#    uses 1 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
@@ -3977,7 +3997,7 @@ def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: Too
     call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
     tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
     """
-    _check_talk(registry, max_turns, tool_choice)
+    _check_talk(model, registry, max_turns, tool_choice)
     answers: list[Any] = []
     talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
 
@@ -4002,7 +4022,7 @@ def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: Tool
 async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    _check_talk(registry, max_turns, tool_choice)
+    _check_talk(model, registry, max_turns, tool_choice)
     history, answers = _history(messages, api_format), list[Any]()
     for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
         if event == "ask":
@@ -4049,7 +4069,11 @@ def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
                            history)
 
 
-def _check_talk(registry: ToolRegistry, max_turns: Any, choice: Any) -> None:
+def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
+    if not callable(model):
+        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
+    if not isinstance(registry, ToolRegistry):
+        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
     if type(max_turns) is not int or max_turns < 1:
         raise ValueError(f"max_turns: must be a whole number above 0 (got {_shown(max_turns)})")
     if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
@@ -5583,13 +5607,12 @@ class HttpModel:
     def _chunks(self, response: _Response, given_out: list[str]) -> Iterator[Any]:
         """Yield the chunks of a stream; one that breaks off is a lost connection."""
         ended = False
-        with contextlib.closing(response):
-            for _, data, _, _ in _sse_events(response.lines()):
-                if data == "[DONE]":
-                    return
-                chunk = self._read(data or "{}", "delta", given_out)
-                ended = ended or any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
-                yield chunk
+        for _, data, _, _ in _sse_events(response.lines()):
+            if data == "[DONE]":
+                return
+            chunk = self._read(data or "{}", "delta", given_out)
+            ended = ended or any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
+            yield chunk
         if not ended:                       # some servers forget [DONE]
             raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
 
@@ -5638,9 +5661,8 @@ def _pause_after(error: HttpError, tried: int) -> float | None:
     """Say how many seconds to wait before another try; None where another try is no use."""
     import random
     from email.utils import parsedate_to_datetime
-    lost = error.status is None and error.__cause__ is not None
-    if not lost and error.status not in (408, 429) and (error.status or 0) < 500:
-        return None
+    if error.__cause__ is None and error.status not in (408, 429) and (error.status or 0) < 500:
+        return None                         # (a cause is what broke the connection)
     asked = error.headers.get("retry-after", "")        # seconds, or a date
     try:
         pause = float(asked) if asked[-1:].isdigit() else parsedate_to_datetime(asked).timestamp() - time.time()
@@ -5800,6 +5822,8 @@ def _show(messages: Iterable[Any], mermaid: str | None, streamed: list[str]) -> 
                 _print("" if kind == "model" and streamed else _row(kind, words))
                 streamed.clear()
     finally:
+        if streamed:                        # and then it broke off
+            _print("")
         if mermaid == "-":
             print(_diagram(said))
         elif mermaid:
@@ -5967,10 +5991,9 @@ def _module_at(place: str) -> Any:
     return module
 
 
-_Arguments = dict[str, dict[str, Any]]
-_SWITCH: dict[str, Any] = {"action": "store_true"}
-_TARGET: _Arguments = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
-_COMMANDS: dict[str, tuple[Callable[[Any], None], _Arguments]] = {
+_SWITCH = {"action": "store_true"}
+_TARGET: dict[str, Any] = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
+_COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
     "demo": (_demo, {"--step": _SWITCH, "--mermaid": {"metavar": "FILE", "nargs": "?", "const": "-"}}),
     "list": (_list, _TARGET),
     "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
