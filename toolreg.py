@@ -1743,33 +1743,36 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
 
 
 # --- classes with named fields
-def _class_with(fields_of: Callable[[Any, dict[str, Any]], Iterable[_Field]]) -> _TypeRow:
-    @functools.lru_cache(maxsize=512)
-    def known_fields(cls: Any) -> list[_Field]:
-        return list(fields_of(cls, typing.get_type_hints(cls, include_extras=True)))
+def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
+    cls = typing.get_origin(annotation) if args else annotation
 
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        cls = typing.get_origin(annotation) if args else annotation
-        name = "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]])
+    def make() -> _Form:
+        try:
+            rows = _known_fields(cls)
+        except Exception:                           # names that only a search finds
+            rows = _fields_of(cls, _hints_of(cls))
+        if args:
+            known = dict(zip(cls.__parameters__, args))
+            rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
+        schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
+        text = cls.__dict__.get("__doc__") or ""
+        if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
+            schema = {"description": inspect.cleandoc(text), **schema}
+        read = _reads_fields(readers)
+        if not issubclass(cls, dict):               # a TypedDict is a dict already
+            read = _reads_class(lambda values: cls(**values), read)
+        return _Form(schema, read, hashable and cls.__hash__ is not None)
+    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
 
-        def make() -> _Form:
-            try:
-                rows = known_fields(cls)
-            except Exception:                       # names that only a search finds
-                rows = list(fields_of(cls, _hints_of(cls)))
-            if args:
-                known = dict(zip(cls.__parameters__, args))
-                rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
-            schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-            text = cls.__dict__.get("__doc__") or ""
-            if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
-                schema = {"description": inspect.cleandoc(text), **schema}
-            read = _reads_fields(readers)
-            if not issubclass(cls, dict):           # a TypedDict is a dict already
-                read = _reads_class(lambda values: cls(**values), read)
-            return _Form(schema, read, hashable and cls.__hash__ is not None)
-        return build.named(annotation, name, make)
-    return row
+
+@functools.lru_cache(maxsize=512)
+def _known_fields(cls: Any) -> list[_Field]:
+    return _fields_of(cls, typing.get_type_hints(cls, include_extras=True))
+
+
+def _fields_of(cls: Any, hints: dict[str, Any]) -> list[_Field]:
+    """Give the fields of a class with these hints; the annotations of some may be the exceptions that they led to."""
+    return list((_typed_dict_fields if issubclass(cls, dict) else _constructor_fields)(cls, hints))
 
 
 def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
@@ -1840,6 +1843,7 @@ _ROWS: dict[str, _TypeRow] = {
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
+_FIELD_MARKS = ("__dataclass_fields__", "__attrs_attrs__", "_field_defaults", "__required_keys__")
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
@@ -1850,9 +1854,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: not isinstance(head, type), _refused),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
     (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
-    (lambda head: is_dataclass(head) or hasattr(head, "__attrs_attrs__") or hasattr(head, "_field_defaults"),
-     _class_with(_constructor_fields)),
-    (lambda head: issubclass(head, dict) and hasattr(head, "__required_keys__"), _class_with(_typed_dict_fields)),
+    (lambda head: any(hasattr(head, mark) for mark in _FIELD_MARKS), _named_fields),
     (lambda head: True, _refused),
 ]
 _INSTEAD = {
@@ -2199,7 +2201,7 @@ def _take_rest(annotation: Any, takes: _Takes) -> None:
     """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
     if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
         keys = typing.get_args(annotation)[0]
-        takes.offered.extend(_typed_dict_fields(keys, _hints_of(keys)))
+        takes.offered.extend(_fields_of(keys, _hints_of(keys)))
     else:
         takes.rest.append(annotation)
 
@@ -3110,8 +3112,8 @@ class Tool:
         if not isinstance(self.parameters, dict):
             raise ToolDefinitionError(f"{subject}: parameters must be a JSON Schema as a dict "
                                       f"(got {_shown(self.parameters)})")
-        if self.parameters and "properties" not in self.parameters and not any(map(bool, _subschemas(self.parameters))) \
-                and all(isinstance(value, dict) for value in self.parameters.values()):
+        if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
+                isinstance(value, dict) for value in self.parameters.values()):
             raise ToolDefinitionError(f'{subject}: parameters: {_listed(self.parameters)} are no keywords (write '
                                       '{"type": "object", "properties": {…}} around them)')
         try:
@@ -3158,7 +3160,7 @@ class Tool:
 
     @functools.cached_property
     def _declares_reason(self) -> bool:
-        return _declares_reason(self.parameters)
+        return _declares_reason(_object_root(self.parameters))
 
     @functools.cached_property
     def _is_async(self) -> bool:
@@ -3477,8 +3479,8 @@ class ToolRegistry:
             self.register(tool)
 
     # --- which tools there are
-    def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None, description: str | None = None,
-                 parameters: Any = None, namespace: str | None = None, metadata: ToolMetadata | None = None,
+    def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
+                 description: str | None = None, parameters: Any = None, namespace: str | None = None, metadata: ToolMetadata | None = None,
                  inject: Mapping[str, Any] | None = None, replace: bool = False) -> Any:
         """Add a function or a Tool, and give it back as it was; without one, be a decorator.
 
@@ -3506,6 +3508,8 @@ class ToolRegistry:
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
         self._tools.update(added)
+        for name in added:
+            self._disabled.pop(name, None)
         self._schemas = {}
 
     def unregister(self, name: str) -> Tool:
@@ -3520,8 +3524,6 @@ class ToolRegistry:
         """Add the tools of another registry, which stays as it is; what is disabled there is disabled here."""
         self.register_all(other, namespace=namespace, replace=replace)
         prefix = "" if namespace is None else f"{namespace}-"
-        for name in other.list_tools():
-            self._disabled.pop(prefix + name, None)
         self._disabled.update({prefix + name: reason for name, reason in other._disabled.items()})
 
     def enable(self, name: str) -> None:
@@ -3587,9 +3589,8 @@ class ToolRegistry:
         key = (name, api_format, wanted, strict, self.think_augment)
         cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
         if key not in cache:
-            tools = [self[name]] if name is not None else [
-                tool for tool in self if tool.name not in self._disabled
-                and (wanted is None or wanted.intersection(tool.metadata.tags))]
+            tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
+                     and (wanted is None or wanted.intersection(tool.metadata.tags))]
             cache[key] = build_tool_schemas(tools, api_format=api_format, strict=strict,
                                             think_augment=self.think_augment)
         return [_copied(schema) for schema in cache[key]]

@@ -21,7 +21,7 @@ SECONDS = 240               # for one run of the tests; one that takes longer co
 MUTANTS = [
     # 1. words
     (1, "strict=False, parse_float=_finite", "strict=True, parse_float=_finite"),
-    (1, "allow_nan=False", "allow_nan=True"),
+    (1, "False, False, False)", "False, False, True)"),
     (1, "        if depth > MAX_DEPTH:", "        if depth > MAX_DEPTH + 1:"),
     (1, 'text[:SHOWN_CHARACTERS] + "…"', "text[:SHOWN_CHARACTERS]"),
     # 2. JSON Schema
