@@ -3480,8 +3480,9 @@ class ToolRegistry:
 
     # --- which tools there are
     def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
-                 description: str | None = None, parameters: Any = None, namespace: str | None = None, metadata: ToolMetadata | None = None,
-                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> Any:
+                 description: str | None = None, parameters: Any = None, namespace: str | None = None,
+                 metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
+                 replace: bool = False) -> Any:
         """Add a function or a Tool, and give it back as it was; without one, be a decorator.
 
         @registry.register · @registry.register(name=…) · registry.register(func) · registry.register(tool)
