@@ -548,11 +548,10 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
         for kind in (int, float) if type(value) in (int, float) else (type(value),):
             allowed.setdefault(kind, set()).add(_canonical(value))
     node.compiler.guarded |= dict in allowed or list in allowed
-    return _says({kind: (_among(some, kind),) for kind, some in allowed.items()}, words, *values)
-
-
-def _among(some: set[Any], kind: type) -> _Check:
-    return some.__contains__ if kind is str else lambda value: _canonical(value) in some
+    table: _Table = dict.fromkeys(allowed, (lambda value: _canonical(value) in allowed[type(value)],))
+    if str in allowed:
+        table[str] = (allowed[str].__contains__,)       # the most frequent ones, without a call
+    return _says(table, words, *values)
 
 
 def _multiple_of(step: float, node: _Node) -> _Rule:
@@ -595,18 +594,19 @@ def _required(names: list[str], node: _Node) -> _Rule:
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
     plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()]
-    check = _all_there(plan) if len(required) == len(plan) else _some_there(plan)
+    check = (_all_there if len(required) == len(plan) else _some_there)(plan)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
 
 # The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
-def _all_there(plan: list[tuple[str, bool, type | None, _Check | None, _Check]]) -> _Check:
-    short = [(name, kind, test, fits) for name, _, kind, test, fits in plan]
+_Plan = list[tuple[str, bool, "type | None", "_Check | None", _Check]]
 
+
+def _all_there(plan: _Plan) -> _Check:
     def check(value: dict[str, Any]) -> bool:
         try:
-            for name, kind, test, fits in short:
+            for name, _, kind, test, fits in plan:
                 if type(value[name]) is not kind:
                     if not fits(value[name]):
                         return False
@@ -618,7 +618,7 @@ def _all_there(plan: list[tuple[str, bool, type | None, _Check | None, _Check]])
     return check
 
 
-def _some_there(plan: list[tuple[str, bool, type | None, _Check | None, _Check]]) -> _Check:
+def _some_there(plan: _Plan) -> _Check:
     def check(value: dict[str, Any]) -> bool:
         for name, required, kind, test, fits in plan:
             if name in value:
@@ -762,35 +762,27 @@ def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Cal
     return lambda argument, node: _says(_only(kinds, check(argument)), words, argument)
 
 
-# What an argument has to be, in the words of the error
-def _is_a(*kinds: type) -> _Check:
-    return lambda argument: isinstance(argument, kinds)
-
-
-def _is_number(argument: Any) -> bool:
-    return isinstance(argument, (int, float)) and not isinstance(argument, bool) and argument - argument == 0
-
-
 def _are_names(argument: Any) -> bool:
     strings = isinstance(argument, list) and all(isinstance(name, str) for name in argument)
     return strings and len({*argument}) == len(argument)
 
 
+# What an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
 _COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
-_FORMS: dict[str, _Check] = {
-    _SCHEMA: _is_a(dict, bool), _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0,
-    _SCHEMA_MAP: _is_a(dict), _TEXT: _is_a(str), "a boolean": _is_a(bool), "an array": _is_a(list),
-    "any value": _is_a(object),
-    _COUNT: lambda argument: _is_number(argument) and argument >= 0 and argument == int(argument),
-    _NUMBER: _is_number, "a number greater than 0": lambda argument: _is_number(argument) and argument > 0,
+_FORMS = {words: _all(table) for words, table in _TYPES.values()}
+_FORMS.update({
+    _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
+    _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
+    _COUNT: lambda argument: _FORMS["an integer"](argument) and argument >= 0,
+    "a number greater than 0": lambda argument: _FORMS[_NUMBER](argument) and argument > 0,
     _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
     "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
     _DIFFERENT: _are_names, "an object of arrays of strings": lambda argument: (
         isinstance(argument, dict) and all(map(_are_names, argument.values()))),
     "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
         _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
-}
+})
 
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
@@ -4185,21 +4177,18 @@ def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
 _FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
 _FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
     isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
-def _without(rows: dict[str, _Row], *keywords: str) -> dict[str, _Row]:
-    return {keyword: row for keyword, row in rows.items() if keyword not in keywords}
-
-
+_SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
+_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
 _OLD: dict[str, _Row] = {
+    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
 _DIALECTS[DRAFT_2019_09] = _Dialect({
-    **_without({**_CORE, **_VALIDATION, **_APPLICATOR}, "$dynamicRef", "$dynamicAnchor", "prefixItems"), **_OLD,
-    "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None), "format": (_TEXT, _format),
+    **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
     "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
 _DIALECTS[DRAFT_07] = _Dialect({
-    "$schema": (_TEXT, None), "$id": (_TEXT, None), "$ref": (_TEXT, _reference), "definitions": (_SCHEMA_MAP, None),
-    **_without(_VALIDATION, "minContains", "maxContains", "dependentRequired"),
-    **_without(_APPLICATOR, "dependentSchemas", "prefixItems"), **_OLD, "format": (_TEXT, _format),
-    "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, ref_alone=True)
+    **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
+    "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
+    ref_alone=True)
 
 
 # Formats: regular expressions, and a function where these do not reach
@@ -4303,16 +4292,15 @@ _SCHEME = "[A-Za-z][-+.A-Za-z0-9]*:"
 _RELATIVE = rf"(?:{_SCHEME}|(?![^/?#]*:))"
 
 
-def _is_email(text: str, local: str = rf'{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\]|\\.)*"', host: _Check | None = None) -> bool:
-    user, _, domain = text.rpartition("@")
-    literal = re.fullmatch(rf"\[(?:IPv6:(.*)|{_IPV4})\]", domain)
-    right = (_is_ipv6(literal[1]) if literal[1] else True) if literal else (host or _FORMATS["hostname"])(domain)
-    return right and re.fullmatch(local, user, re.ASCII) is not None
-
-
-def _is_idn_of_email(host: str) -> bool:
+def _is_email(text: str, local: str = rf'{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\]|\\.)*"', in_any_script: bool = False) -> bool:
     from unicodedata import normalize
-    return _is_idn(normalize("NFC", host))
+    user, _, host = text.rpartition("@")
+    literal = re.fullmatch(rf"\[(?:IPv6:(.*)|{_IPV4})\]", host)
+    if literal:
+        right = not literal[1] or _is_ipv6(literal[1])
+    else:
+        right = _is_idn(normalize("NFC", host)) if in_any_script else _FORMATS["hostname"](host)
+    return right and re.fullmatch(local, user, re.ASCII) is not None
 
 
 _FORMATS.update({
@@ -4323,7 +4311,7 @@ _FORMATS.update({
     "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
     "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
-    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', _is_idn_of_email),
+    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
