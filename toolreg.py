@@ -2676,11 +2676,13 @@ _SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 )
-_TYPES_OF_CALLS = {kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind}
-_OF_MESSAGES = ("role", "content", "parts", "finishReason", "candidates", "output")
+_TYPES_OF_CALLS = [kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind]
+_ARGUMENTS_KEYS = {key for *_, key in _SPELLINGS}
+_OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
 _INCOMPLETE = ("in_progress", "incomplete")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
+_MODEL_GAVE = 'the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}})'
 
 
 def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
@@ -2723,11 +2725,15 @@ def _at(thing: Any, key: str, default: Any = None) -> Any:
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
-    """Give the list under a key; [] for none, or for the text that may stand there instead."""
+    """Give the list under a key; [] for none, or for the text that may be a content instead."""
     value = _at(thing, key)
-    if not isinstance(value, (list, tuple, str, type(None))):
+    if not isinstance(value, (list, tuple, type(None))) and not (isinstance(value, str) and key == "content"):
         raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
     return [] if isinstance(value, str) else list(value or ())
+
+
+def _arguments_keys(part: Any) -> list[str]:
+    return [key for key in _ARGUMENTS_KEYS if _at(part, key) is not None]
 
 
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
@@ -2735,7 +2741,7 @@ def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (
+        if kind in kinds and part is not None and key in (_arguments_keys(part) or [key]) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
@@ -2745,7 +2751,8 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
     arguments, name = _at(part, key), _at(part, "name")
-    if arguments in (None, "", "{}") and (_at(part, "willContinue") or _at(entry, "status") in _INCOMPLETE):
+    more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
+    if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
         arguments = _CUT
     call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
     return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
@@ -2756,7 +2763,10 @@ def _entries(response: Any) -> list[Any]:
     message = _message_in(response)
     calls = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
     if not calls and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES):
-        return _list_at(message, "parts") or _list_at(message, "content")
+        parts = _list_at(message, "parts") or _list_at(message, "content")
+        for hidden in filter(_hides_a_call, [message, *(part for part in parts if not _spelling_of(part))]):
+            raise TypeError(_UNREADABLE.format("a call in an unknown spelling", _shown(hidden)))
+        return parts
     calls = calls or (list(message) if isinstance(message, (list, tuple)) else [message])
     for entry in calls:                     # beside texts, calls of the provider's own, and messages of Responses
         kind, said = _at(entry, "type"), _at(entry, "text")
@@ -2768,14 +2778,20 @@ def _entries(response: Any) -> list[Any]:
     return calls
 
 
+def _hides_a_call(thing: Any) -> bool:
+    """Say whether something in here has a name and arguments, as Bedrock's `toolUse` and the old `function_call`."""
+    held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
+    named = [each for each in held.values() if _at(each, "name") is not None]
+    return _at(thing, "type") in _TYPES_OF_CALLS or any(map(_arguments_keys, named))
+
+
 def _message_in(response: Any) -> Any:
     """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
-    for key in ("choices", "candidates", "message", "output", "content"):
+    for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
         inner = _at(response, key)
-        if isinstance(inner, (list, tuple)) if key in ("choices", "candidates", "output") else (
-                not isinstance(inner, (list, tuple, str, type(None)))):
+        if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
     return response
 
@@ -2858,19 +2874,28 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
 
     The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
     """
-    spelled, calls = _read_calls(answer)
+    try:
+        (spelled, calls), message = _read_calls(answer), _message_in(answer)
+        if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
+            raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
+    except TypeError as error:
+        raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
     used: set[str] = set()
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(_message_in(answer)), iter(calls), api_format)
+    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api_format)
     if messages:
         return messages, calls
-    content = _at(answer, "content")
-    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in _list_at(answer, "content")]
     readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
-    return _assistant("".join(text for text in texts if isinstance(text, str)), readable, api_format), calls
+    return _assistant(_text_in(message), readable, api_format), calls
+
+
+def _text_in(message: Any) -> str:
+    content = _at(message, "content")
+    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in _list_at(message, "content")]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _as_it_came(message: Any, calls: Iterator[ToolCall], api_format: str) -> list[dict[str, Any]]:
@@ -2902,8 +2927,9 @@ def _wire(thing: Any) -> Any:
 
 
 # --- streams in
-# what it means that no arguments came: cut, where this is the reason for the end, else {}
-_NOTHING = dict.fromkeys((None, "length", "content_filter", "max_tokens", "refusal"), _CUT)
+# what it means that no arguments came: {}, where this is the reason for the end, else cut
+_NOTHING: dict[Any, str] = dict.fromkeys(
+    ("stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence"), "{}")
 
 
 def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
@@ -2934,31 +2960,36 @@ def _event(chunk: Any) -> dict[str, Any]:
 
 
 def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice: texts by key, calls by index."""
+    """Join the deltas of the first choice: texts by key, calls by index. Where a `message` stands, calls are whole."""
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: list[dict[str, Any]] = []
     latest: dict[Any, dict[str, Any]] = {}  # by index
     reason = None
-    for choice in [choice for chunk in chunks for choice in chunk.get("choices") or () if not choice.get("index")]:
-        delta = choice.get("delta") or {}
-        for key, text in delta.items():
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        delta = choice.get("delta") or choice.get("message") or {}
+        for key, text in {**delta, "content": _text_in(delta)}.items():
             if isinstance(text, str) and key != "role":
                 message[key] = message.get(key, "") + text
+            elif text and key == "function_call":       # the old form: kept, to be refused by who reads it
+                message.setdefault(key, text)
         for entry in delta.get("tool_calls") or ():
-            _add_delta(entry, calls, latest)
-        reason = choice.get("finish_reason") or reason
+            _add_delta(entry, calls, latest if choice.get("delta") else {})
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason
     for call in calls:
         call["id"] = call["id"] or _fresh_id()
-        call["function"]["arguments"] = call["function"]["arguments"] or (
-            _NOTHING.get(reason, "{}") if call is calls[-1] else "{}")          # the others were over before it began
+        if call["function"]["arguments"].strip() in ("", "{}"):
+            call["function"]["arguments"] = _NOTHING.get(reason, _CUT)
     return {**message, "tool_calls": calls} if calls else message
 
 
 def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
     """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
     delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments") or ""
-    call = latest.get(index)
+    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments")
+    text = text if isinstance(text, str) else "" if text is None else _write_json(text)
+    goes_on = (index is None or None in latest) and (call_id or not name)         # the index comes and goes
+    call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
     known = call["function"] if call else {}
     if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
                     and known["arguments"] and _object_in(known["arguments"]) is not None):
@@ -2968,20 +2999,22 @@ def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[
     call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
                 id=call["id"] or call_id)
     known["name"] += name if name != known["name"] else ""
-    known["arguments"] += text
+    known["arguments"] = text if known["arguments"] == "{}" and text.strip() else known["arguments"] + text
 
 
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the items as they are added, and again when they are whole; fill calls with deltas meanwhile."""
+    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
     for event in events:
-        at = event.get("output_index", 0)
+        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            items[at] = event["item"]
-        elif event.get("type") == "response.function_call_arguments.delta":
-            items[at]["arguments"] += event["delta"]
-        elif event.get("response", {}).get("output"):
-            items = dict(enumerate(event["response"]["output"]))
+            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+        elif kind == "response.function_call_arguments.delta":
+            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
+        elif kind == "response.output_text.delta":
+            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+        elif response.get("output"):
+            items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
 
 
@@ -2991,17 +3024,19 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     reason = None
     for event in events:
         kind, delta = event.get("type"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or reason
+        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
         elif kind == "content_block_delta":
             block = blocks[event["index"]]
             block.update({key: block.get(key, "") + text for key, text in delta.items()
                           if key != "type" and isinstance(text, str)})
+        elif event.get("content"):          # the message as a whole, where the server did not stream
+            blocks = dict(enumerate(event["content"]))
     for block in blocks.values():
-        text = block.pop("partial_json", "")
-        if text or block.get("input") == {}:
-            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, "{}")).arguments
+        text = block.pop("partial_json", "").strip()
+        if text or ("name" in block and not block.get("input")):
+            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, _CUT)).arguments
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
 
 
@@ -3236,6 +3271,7 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
 _AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
 _LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
@@ -3347,23 +3383,38 @@ def _background_loop() -> Any:
 def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
     """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending. Idle ones wait for the next call.
     """
     import concurrent.futures
+    import queue
     import threading
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
+    idle = _IDLE.setdefault(os.getpid(), [])        # a forked child has none of its parent's threads
 
     def work() -> None:
-        future.set_result(_caught(func, *args))
+        outcome = _caught(func, *args)
+        idle.append(inbox)
+        future.set_result(outcome)
 
     try:
-        threading.Thread(target=work, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        if timed is not None:
-            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        work()
+        inbox = idle.pop()
+    except IndexError:
+        inbox = queue.SimpleQueue()
+        try:
+            threading.Thread(target=_serve, args=(inbox,), name="toolreg-worker", daemon=True).start()
+        except RuntimeError:
+            if timed is not None:
+                warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+            future.set_result(_caught(func, *args))
+            return future
+    inbox.put(work)
     return future
+
+
+def _serve(inbox: Any) -> None:
+    while True:
+        inbox.get()()
 
 
 async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -60,7 +60,7 @@ MUTANTS = [
     (8, "if think_augment if known.think_augment is None else known.think_augment:", "if think_augment:"),
     (8, "strict = strict and _strict_fault(tool.parameters) is None", "strict = bool(strict)"),
     (8, '_at(entry, "call_id") or _at(entry, "id")', '_at(entry, "id") or _at(entry, "call_id")'),
-    (8, '_NOTHING.get(reason, "{}") if call is calls[-1] else "{}")', '"{}")'),
+    (8, '["arguments"] = _NOTHING.get(reason, _CUT)', '["arguments"] = "{}"'),
     (8, '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     # 9. tools
