@@ -1127,6 +1127,11 @@ def suite_outcomes(draft, dialect):
                 yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
 
 
+def test_a_pattern_that_grows_too_large_in_python_is_refused():
+    with pytest.raises(SchemaError, match="too many Unicode properties"):
+        Validator({"pattern": r"\p{L}" * 300})
+
+
 @pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
 def test_the_official_suite_for_2020_12_passes():
     outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
@@ -3285,6 +3290,18 @@ def test_chat_text_and_what_servers_add_is_kept():
     assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
 
 
+def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
+    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
+    assert [call.name for call in calls] == ["f", "g"]
+
+
+def test_an_end_without_reason_after_a_whole_call_cuts_nothing():
+    deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
+    for finish, arguments in ((None, {}), ("length", "{")):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
+        assert [call.arguments for call in calls] == [arguments, {"x": 1}]
+
+
 def test_a_message_in_place_of_a_delta_is_taken_whole():
     message = {"role": "assistant", "content": "Hm.", "tool_calls": [
         {"type": "function", "function": {"name": "f", "arguments": ""}},
@@ -3294,8 +3311,7 @@ def test_a_message_in_place_of_a_delta_is_taken_whole():
         got = collect_stream([chunk])
         assert got["content"] == "Hm." and got["role"] == "assistant"
         assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
-    whole = {"type": "message", "role": "assistant", "content": ANTHROPIC_EVENTS[6:7][0]["content_block"]}
-    whole["content"] = [whole["content"]]
+    whole = {"type": "message", "role": "assistant", "content": [ANTHROPIC_EVENTS[6]["content_block"]]}
     for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
         got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
         assert parse_tool_calls(got)[0].arguments == arguments
@@ -3728,6 +3744,8 @@ def test_what_is_given_by_mistake_is_refused():
         ToolRegistry().register(None)
     with pytest.raises(TypeError, match="namespace: must be text"):
         ToolRegistry().register(add, namespace=True)
+    with pytest.raises(ToolDefinitionError, match="inject must be a dict of values"):
+        ToolRegistry().register(add, inject=["b"])
     with pytest.raises(ToolDefinitionError, match="metadata must be a ToolMetadata"):
         ToolRegistry().register(add, metadata={"timeout": 5})
 

@@ -450,6 +450,8 @@ def _translated(source: str) -> str:
         text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
         inside = token != "]" if inside else token in ("[", "[^")
         texts.append(text)
+    if sum(map(len, texts)) > 100 * MAX_PATTERN:
+        raise ValueError("it names too many Unicode properties")
     return "".join(texts)
 
 
@@ -2741,7 +2743,7 @@ def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and key in (_arguments_keys(part) or [key]) and (
+        if kind in kinds and part is not None and (_at(part, key) is not None or not _arguments_keys(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
@@ -2928,8 +2930,7 @@ def _wire(thing: Any) -> Any:
 
 # --- streams in
 # what it means that no arguments came: {}, where this is the reason for the end, else cut
-_NOTHING: dict[Any, str] = dict.fromkeys(
-    ("stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence"), "{}")
+_NOTHING: dict[Any, str] = dict.fromkeys("stop tool_calls function_call end_turn tool_use stop_sequence".split(), "{}")
 
 
 def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
@@ -2976,6 +2977,8 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         for entry in delta.get("tool_calls") or ():
             _add_delta(entry, calls, latest if choice.get("delta") else {})
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason
+    if reason is None and calls and _object_in(calls[-1]["function"]["arguments"]):
+        reason = "stop"                     # the last call is whole, so nothing was cut
     for call in calls:
         call["id"] = call["id"] or _fresh_id()
         if call["function"]["arguments"].strip() in ("", "{}"):
@@ -3168,6 +3171,8 @@ class Tool:
             fault = _CLASS_GIVEN if isinstance(func, type) else "is no function"
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
         name = _checked_name(_name_of(func) if name is None else name)
+        if not isinstance(inject, (Mapping, type(None))):
+            raise ToolDefinitionError(f'tool "{name}": inject must be a dict of values (got {_shown(inject)})')
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
         metadata = ToolMetadata() if metadata is None else metadata
         if not isinstance(metadata, ToolMetadata):
