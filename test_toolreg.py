@@ -3506,6 +3506,17 @@ def test_whatever_a_server_sends_is_read_or_refused_in_clear_words(api_format, d
             assert re.search("^stream: |^the model gave |api_format=", str(error)), error
 
 
+def test_what_an_api_is_known_to_refuse_is_left_out():
+    parameters = {"type": "object", "properties": {
+        "code": {"description": "A code.", "type": "string", "pattern": "^(?=a)ab$"}, "plain": {"type": "string", "pattern": "^a"},
+        "choice": {"enum": ["", "a"]}}, "required": ["code", "plain", "choice"], "additionalProperties": False}
+    tool = Tool("t", "", parameters, print)
+    strict = tool.get_schema(strict=True)["function"]["parameters"]["properties"]
+    assert strict["code"] == {"type": "string", "description": "A code."} and list(strict["code"])[0] == "type"
+    assert strict["plain"]["pattern"] == "^a"
+    assert tool.get_schema("gemini")["parameters"]["properties"]["choice"]["enum"] == ["a"]
+
+
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
 # ---------------------------------------------------------------------------

@@ -2547,7 +2547,7 @@ def _merged(schema: dict[str, Any], branches: Sequence[dict[str, Any]]) -> dict[
 
 # OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 _CLOSED = {"additionalProperties": False}
-_STRICT_KEYWORDS = frozenset("enum $ref description pattern multipleOf minimum maximum exclusiveMinimum "
+_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
                              "exclusiveMaximum minItems maxItems".split())
 _STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 _STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
@@ -2577,10 +2577,10 @@ def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     }
     for fault in [fault for fault, found in faults.items() if found]:
         raise SchemaError(f"{fault} cannot be said")
-    node = {keyword: value for keyword, value in schema.items()
-            if keyword in _STRICT_KEYWORDS or (keyword == "format" and value in _STRICT_FORMATS)}
-    if types:
-        node["type"] = types if len(types) > 1 else types[0]
+    node = {"type": types if len(types) > 1 else types[0]} if types else {}
+    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
+                 or (keyword == "format" and value in _STRICT_FORMATS)
+                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
     if "anyOf" in schema:
         node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
     if "array" in types:
@@ -2634,7 +2634,7 @@ def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _
     node.update({keyword: value for keyword, value in schema.items()
                  if keyword in _GEMINI_KEYWORDS or (keyword == "format" and value in _GEMINI_FORMATS)})
     if values and name == "string":
-        node["enum"] = [value for value in values if isinstance(value, str)]
+        node["enum"] = [value for value in values if value and isinstance(value, str)]      # an empty one is refused
     elif values:                            # an enum is text there, so other values are told in words
         node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
     if name == "array":
