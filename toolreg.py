@@ -5,7 +5,7 @@
 A tool call goes in, exactly one tool result comes out. Copy this file into your project; it needs
 nothing but Python's standard library (3.10 or newer). `python toolreg.py` shows the whole flow.
 
-    from toolreg import ToolRegistry, run_agent
+    from toolreg import ToolCall, ToolRegistry, run_agent, scripted_model
 
     registry = ToolRegistry()
 
@@ -14,9 +14,9 @@ nothing but Python's standard library (3.10 or newer). `python toolreg.py` shows
         "Get the weather forecast for a city."
         return f"{city}: sunny for {days} day(s)"
 
-    registry.get_schemas()                   # what the model is shown
-    registry.respond(assistant_message)      # runs its tool calls, gives the tool messages
-    run_agent(model, "What is the weather in Oslo?", registry)       # the whole conversation
+    registry.get_schemas()                                          # what the model is shown
+    model = scripted_model(ToolCall("1", "get_weather", {"city": "Oslo"}), "It will be sunny.")
+    run_agent(model, "How is the weather in Oslo?", registry)       # the whole conversation, as messages
 
 The file is a lesson, to be read from top to bottom: a section uses only sections above it, and its
 heading says which. For the message flow alone read 7, 9, 10 and 11.
@@ -34,7 +34,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 """
 from __future__ import annotations
 
-import _thread
+import _thread  # for a lock: threading itself is too heavy to import
 import contextlib
 import contextvars
 import enum
@@ -72,21 +72,22 @@ __all__ = [
 # 1. Words: which errors are there, and how is JSON text read and written?
 #    uses nothing
 # ---------------------------------------------------------------------------
+# capitals without an underscore are policy: a copy of this file may change them
 MAX_DEPTH = 128             # levels of arrays and objects in one JSON text, value or schema
 SHOWN_CHARACTERS = 80       # of a value, in a message
 SHOWN_NAMES = 20            # of a list of names, in a message
 
 
 class ToolRegError(Exception):
-    """Be the root of all errors of this module."""
+    """The root of all errors of this module."""
 
 
 class SchemaError(ToolRegError, ValueError):
-    """Say that a schema is no valid JSON Schema, or uses what is not supported."""
+    """Not a valid JSON Schema, or one that uses what is not supported."""
 
 
 class ValidationError(ToolRegError, ValueError):
-    """Say where and why a value does not fit its schema.
+    """Where and why a value does not fit its schema.
 
     `path` is the place to mend as keys and indices (a missing or unknown name is part of it),
     `schema_path` leads to the `keyword` in the schema, `message` has no place in it; `str` has both.
@@ -103,7 +104,7 @@ class ValidationError(ToolRegError, ValueError):
 
 
 class ToolDefinitionError(ToolRegError, TypeError):
-    """Say what is wrong with a tool's definition; `suggestion` is a legal name where the name was the fault."""
+    """What is wrong with the definition of a tool; `suggestion` is a legal name where the name was the fault."""
 
     def __init__(self, message: str, suggestion: str | None = None) -> None:
         super().__init__(message)
@@ -111,13 +112,13 @@ class ToolDefinitionError(ToolRegError, TypeError):
 
 
 class ToolNotFoundError(ToolRegError, KeyError):
-    """Say that no tool has this name, and which there are."""
+    """No tool has this name; says which there are."""
 
     __str__ = Exception.__str__             # on purpose: KeyError would show the repr
 
 
 class ToolArgumentError(ToolRegError, ValueError):
-    """Say all that is wrong with the arguments of a call; `errors` holds the ValidationErrors."""
+    """All that is wrong with the arguments of a call; `errors` holds the ValidationErrors."""
 
     def __init__(self, message: str, errors: Iterable[ValidationError] = ()) -> None:
         super().__init__(message)
@@ -125,15 +126,15 @@ class ToolArgumentError(ToolRegError, ValueError):
 
 
 class ToolTimeoutError(ToolRegError, TimeoutError):
-    """Say that a tool took longer than its timeout."""
+    """A tool took longer than its timeout."""
 
 
 class ToolError(ToolRegError):
-    """Be raised in a tool: its text goes to the model as it is."""
+    """Raise this in a tool: its text goes to the model as it is."""
 
 
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
-    """Say that the model still called tools in the last turn; `messages` is the whole history."""
+    """The model still called tools in the last turn; `messages` is the whole history."""
 
     def __init__(self, message: str, messages: Iterable[Any] = ()) -> None:
         super().__init__(message)
@@ -141,7 +142,7 @@ class MaxTurnsExceeded(ToolRegError, RuntimeError):
 
 
 class ToolRegWarning(UserWarning):
-    """Name the tools that an importer had to leave out."""
+    """Names the tools that an importer had to leave out."""
 
 
 def _place(path: Iterable[str | int]) -> str:
@@ -167,10 +168,10 @@ def _listed(names: Iterable[Any]) -> str:
     return ", ".join(texts[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-# RFC 8259, but for one leniency: models do put raw tabs and line feeds into strings
 def _finite(text: str) -> float:
+    """Read a number, or raise a ValueError where it becomes infinite."""
     value = float(text)
-    if value - value != 0:
+    if math.isinf(value):
         raise ValueError(f"{text[:20]} is too large for a number")
     return value
 
@@ -179,8 +180,9 @@ def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
+# RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
 _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
-_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # what its methods are wrapped around
+_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
 _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
@@ -195,7 +197,7 @@ def _read_json(text: str) -> Any:
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return _DECODER.decode(text.strip(" \t\r\n\ufeff"))
+        return _DECODER.decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -205,6 +207,7 @@ def _read_json(text: str) -> Any:
 
 
 def _check_nesting(text: str) -> None:
+    """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
     depth = 0
     for bracket in re.sub(_NOT_NESTING, "", text):
         depth += 1 if bracket in "[{" else -1
@@ -212,8 +215,8 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _kept_encoder() -> Callable[[Any], str]:
-    """Make the function that writes JSON text.
+def _json_writer() -> Callable[[Any], str]:
+    """Make what writes JSON text.
 
     json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
     """
@@ -227,7 +230,7 @@ def _kept_encoder() -> Callable[[Any], str]:
 
 
 # JSON text of a JSON value, UTF-8 as it is; TypeError, ValueError or RecursionError where it has no form
-_write_json = _kept_encoder()
+_write_json = _json_writer()
 
 
 def _printable(text: str) -> str:
@@ -238,12 +241,16 @@ def _printable(text: str) -> str:
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception, even one whose `str` is empty or raises."""
-    try:
-        text = str(error).strip()
-    except Exception:
-        text = ""
+    """Spell an exception with its type, even one whose `str` is empty or raises."""
+    text = _words_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error).strip()
+    except Exception:
+        return ""
 
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
@@ -265,6 +272,11 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
 # comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
 # slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
+#     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
+#     checks    value -> bool, each for one type of value          n >= 1
+#     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
+#     rules     one per keyword: its table judges, its parts explain and coerce
+#     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
 MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
@@ -357,12 +369,13 @@ def _canonical(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float)) else object()
 
 
-# Where schemas are in a schema: under these keywords, and never in a property's name, an enum or a default
+# --- schemas in schemas: under these keywords, and never in a property's name, an enum or a default
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 _HOLDERS = frozenset({
     "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
     "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
 _NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+# in-place applicators: their schemas judge the very value, not a part of it
 _SAME = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
 
 
@@ -420,7 +433,7 @@ def _joined(base: str, reference: str) -> str:
         raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
 
 
-# Patterns: ECMA-262's regular expressions in Python's words
+# --- patterns: ECMA-262's regular expressions in Python's words
 _TOKEN = r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
     |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]"""
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -482,6 +495,7 @@ def _ranges(name: str, inverted: bool) -> str:
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
+# --- rules
 # A part is: its key in the value, or _ITSELF; the part; the compiled schema that it has to fit, or words that say why
 # nothing would; where that schema is below the keyword
 _Part = tuple[Any, Any, "_Node | str", tuple["str | int", ...]]
@@ -531,7 +545,7 @@ class _Rule:
         return whole
 
 
-# Keywords: a function makes the rule for an argument in a schema (the node); schemas in arguments are compiled already
+# --- keywords: a function makes the rule for an argument in a schema (the node); schemas in it are compiled already
 def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
     """Make a rule for the value alone; its error is the value, the words, the arguments."""
     return _Rule(None, lambda value: [] if _all(table)(value) else [
@@ -769,7 +783,7 @@ def _are_names(argument: Any) -> bool:
     return strings and len({*argument}) == len(argument)
 
 
-# What an argument has to be, in the words of the error
+# --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
 _COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
 _FORMS = {words: _all(table) for words, table in _TYPES.values()}
@@ -846,10 +860,10 @@ class _Dialect(NamedTuple):
     asserts_formats: bool = False
 
 
-_DIALECTS = {DRAFT_2020_12: _Dialect(
-    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
+_DIALECTS = {DRAFT_2020_12: _Dialect({word: row for rows in _VOCABULARIES.values() for word, row in rows.items()})}
 
 
+# --- compiling
 class _Resource:
     """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
     def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
@@ -867,11 +881,11 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class _Node:
-    """Compile one schema, as it is once the resources of the scope were entered (dynamic references depend on that)."""
+    """One compiled schema; one schema has several where the resources entered on the way differ ($dynamicRef minds)."""
 
-    kind: type | None = None        # the type that most values will have,
-    test: _Check | None = None      # the check for it, if any,
-    fits: _Check                    # and the check for whatever comes
+    kind: type | None = None        # the first type in the table: most schemas have one
+    test: _Check | None = None      # the check for it, where there is one
+    fits: _Check                    # the check for whatever comes
     table: _Table | None = None
     keyword, started, length = "", False, 0
 
@@ -999,6 +1013,7 @@ class _Compiler:
 
     def __init__(self, dialect: str, given: Mapping[str, Any], formats: bool) -> None:
         self.given = {uri.rstrip("#"): schema for uri, schema in given.items()}
+        # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
         self.dialect, self.formats, self.guarded, self.depth = self.dialect_of(dialect), formats, False, 0
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
@@ -1307,12 +1322,16 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
     (lambda kind: hasattr(kind, "__attrs_attrs__"),
      lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
-    (lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"), lambda value: value._asdict()),
+    (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
+    (lambda kind: hasattr(kind, "to_dicts"), lambda value: value.to_dicts()),   # tables: polars, pyarrow, pandas
+    (lambda kind: hasattr(kind, "to_pylist"), lambda value: value.to_pylist()),
+    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"),
+     lambda value: value.to_dict(orient="records")),
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
     (lambda kind: issubclass(kind, int), int),
     (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy and its like
     (lambda kind: issubclass(kind, float), float),
-    (lambda kind: issubclass(kind, Mapping), dict),
+    (lambda kind: hasattr(kind, "keys") and hasattr(kind, "__getitem__"), dict),    # mappings, rows of sqlite3
     (lambda kind: issubclass(kind, (set, frozenset)), lambda value: sorted(value, key=_place_in_set)),
     (lambda kind: issubclass(kind, Collection), list),
 ]
@@ -1453,7 +1472,9 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     def read(value: Any) -> Any:
         kind = type(value)
         if kind not in by_type:
-            able = [form for form in members if _may_be(form.schema, kind)]
+            exact = _JSON_TYPES[kind][0]            # 5 is rather an int than a float, 5.0 rather a float
+            able = sorted((form for form in members if _may_be(form.schema, kind)),
+                          key=lambda form: bool(form.schema.get("type", exact) != exact))
             by_type[kind] = [(form.read, _fits(form.schema, definitions)) for form in able]
         if len(by_type[kind]) == 1:
             return by_type[kind][0][0](value)
@@ -1689,37 +1710,50 @@ def _values_form(wires: Sequence[Any], values: Sequence[Any]) -> _Form:
 
 
 # what a note in Annotated may say, as an attribute of annotated-types, pydantic's FieldInfo or their like -> keyword
-_NOTES = {
-    "gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum", "multiple_of": "multipleOf",
-    "min_length": "min", "max_length": "max", "pattern": "pattern", "description": "description",
-    "documentation": "description",
+_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
+# ... and which limits it may set -> (keyword, what holds, what is wrong where it does not)
+_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
+    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
+    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
+    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
+    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
+    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
+    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
+    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
+    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
 }
 _LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def _annotated(annotation: Any, args: Any, build: _Builder) -> _Form:
-    form = build.form(args[0])
-    for note in annotation.__metadata__:
-        _add_note(form.schema, note)
-    return form
+    return functools.reduce(build.noted, annotation.__metadata__, build.form(args[0]))
 
 
-def _add_note(schema: dict[str, Any], note: Any) -> None:
-    if isinstance(note, str):
-        schema["description"] = note
-    elif isinstance(note, Mapping):
-        schema.update(to_json(note))
-    else:
-        metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
-        for inner in metadata if isinstance(metadata, (list, tuple)) else ():
-            _add_note(schema, inner)
-        for attribute, keyword in _NOTES.items():
-            value = getattr(note, attribute, None)
-            value = getattr(value, "pattern", value)
-            if isinstance(value, (str, int, float)):
-                kinds = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
-                lengths = [keyword + _LENGTHS[kind] for kind in kinds if kind in _LENGTHS]
-                schema.update(dict.fromkeys(lengths if keyword in ("min", "max") else [keyword], value))
+def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
+    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
+    keyword, holds, words = _LIMITS[attribute]
+    of_length = keyword in ("min", "max")
+    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
+    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
+            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
+    if keyword and isinstance(limit, (str, int, float)):
+        form.schema.update(dict.fromkeys(said, limit))
+        if len(said) == len(parts) and (form.read is _same or not of_length):       # a set may be shorter than its JSON
+            return form
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            fits = value is None or holds(value, limit)
+        except Exception as error:
+            if not said:
+                raise _refused_by(error) from None
+            fits = True                             # the limit is about another member of the union
+        if not fits:
+            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        return value
+    return form._replace(read=read)
 
 
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1737,6 +1771,17 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
 
 
 # --- classes with named fields
+def _is_field(default: Any) -> bool:
+    """Tell whether a default is what pydantic's `Field(...)` gives: notes, and perhaps the real default."""
+    return hasattr(type(default), "is_required")
+
+
+def _default_in(info: Any) -> Any:
+    if info.is_required():
+        return _REQUIRED
+    return info.default if info.default_factory is None else _SOME_DEFAULT
+
+
 def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
     cls = typing.get_origin(annotation) if args else annotation
 
@@ -1766,15 +1811,33 @@ def _known_fields(cls: Any) -> list[_Field]:
 
 def _fields_of(cls: Any, hints: dict[str, Any]) -> list[_Field]:
     """Give the fields of a class with these hints; the annotations of some may be the exceptions that they led to."""
+    if hasattr(cls, "__orig_bases__"):
+        meant = _meant_in(cls, {})
+        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
     return list((_typed_dict_fields if issubclass(cls, dict) else _constructor_fields)(cls, hints))
+
+
+def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
+    inherited: dict[str, Mapping[Any, Any]] = {}
+    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
+        origin = typing.get_origin(base) or base
+        if isinstance(origin, type):
+            args = [_filled(arg, known) for arg in typing.get_args(base)]
+            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
+    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
+    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
 
 
 def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
     """Give what the constructor of a dataclass, NamedTuple or attrs class takes."""
+    infos = getattr(cls, "__pydantic_fields__", {})         # a dataclass of pydantic has them, too
     attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
+    attributes.update({info.alias: name for name, info in infos.items()})
     for name, parameter in inspect.signature(cls).parameters.items():
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
-        yield _Field(name, hints.get(attributes.get(name, name), Any), default)
+        attribute = attributes.get(name, name)
+        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else infos.get(attribute, parameter.default)
+        yield _Field(name, hints.get(attribute, Any), default)
 
 
 _FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
@@ -1810,6 +1873,7 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
             return build.refuse(cls, f"fields that have one: {_error_text(error)}")
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        build.foreign = True
         read = _reads_class(lambda value: cls.model_validate_json(_write_json(value)), _same)   # strict models, too
         return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
@@ -1852,7 +1916,10 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: True, _refused),
 ]
 _INSTEAD = {
-    "collections.abc.Callable": "a Literal of names, or Injected where the program gives the value",
+    **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
+                    "a Literal of names, or Injected where the program gives the value"),
+    "builtins.any": "typing.Any", "builtins.list": "list[X]", "builtins.tuple": "tuple[X, Y], or X | Y",
+    "builtins.dict": "dict[str, X], or a TypedDict",
     "collections.abc.Iterator": "list", "collections.abc.Generator": "list", "builtins.complex": "tuple[float, float]",
 }
 _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
@@ -1873,6 +1940,7 @@ class _Builder:
         self.definitions: dict[str, Any] = {}               # `$defs`, once the schema is finished
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
+        self.foreign = False                                # whether others wrote parts of the schema
         self.place = ""
         self.depth = 0
 
@@ -1902,10 +1970,34 @@ class _Builder:
             problem = _error_text(annotation)
         else:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-            instead = instead or _INSTEAD.get(_full_name(typing.get_origin(annotation) or annotation), _ANYTHING_ELSE)
-            problem = f"{text} has no JSON form (write {instead})"
+            heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
+            known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
+            problem = f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
+
+    def noted(self, form: _Form, note: Any) -> _Form:
+        """Give the form that keeps to a note as well."""
+        if isinstance(note, str):
+            form.schema["description"] = note
+        elif isinstance(note, Mapping):
+            self.foreign = True
+            form.schema.update(to_json(note))
+        else:
+            metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
+            form = functools.reduce(self.noted, metadata if isinstance(metadata, (list, tuple)) else (), form)
+            for attribute in _LIMITS:
+                limit = getattr(note, attribute, None)
+                if limit is not None and not callable(limit):
+                    self.foreign = True
+                    form = _limited(form, attribute, limit)
+            for attribute, keyword in _NOTES.items():
+                text = getattr(note, attribute, None)
+                text = getattr(text, "pattern", text)
+                if isinstance(text, str):
+                    self.foreign = self.foreign or keyword == "pattern"
+                    form.schema[keyword] = text
+        return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
         """Give the form of what is put into a set or taken as a key."""
@@ -1943,7 +2035,10 @@ class _Builder:
         required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text in rows:
             self.place = owner + name
-            schema, read, hashable = form = self.form(annotation)
+            form = self.form(annotation)
+            if default is not _REQUIRED and _is_field(default):
+                form, default = self.noted(form, default), _default_in(default)
+            schema, read, hashable = form
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
                 schema, read, hashable = _union_of([form, _Form({"type": "null"})], self)
@@ -1989,10 +2084,16 @@ class _Builder:
                 said_here = place.copy()
                 place.clear()
                 place.update(definition, **said_here)
-        for place, wire in self.defaults:
-            if is_valid(wire, {**place, "$defs": self.definitions}):
-                place["default"] = wire
-        return {**schema, "$defs": self.definitions} if self.definitions else schema
+        whole = {**schema, "$defs": self.definitions} if self.definitions else schema
+        try:
+            if self.foreign:                        # a schema of our own needs no check
+                Validator(whole)
+            for place, wire in self.defaults:
+                if is_valid(wire, {**place, "$defs": self.definitions}):
+                    place["default"] = wire
+        except SchemaError as error:
+            self.problems.append(str(error))
+        return whole
 
     def check(self, subject: str) -> None:
         """Raise all problems at once."""
@@ -2025,6 +2126,9 @@ def from_json(annotation: Any, value: Any) -> Any:
     >>> from_json(tuple[int, set[str]], [1.0, ["a", "a"]])
     (1, {'a'})
     """
+    if isinstance(value, type) or typing.get_origin(value):
+        raise ToolDefinitionError(f"from_json: {inspect.formatannotation(value)} is no JSON "
+                                  "(write from_json(annotation, value))")
     form = _form_of(annotation)
     errors = list(iter_errors(value, form.schema))
     if errors:
@@ -2034,7 +2138,7 @@ def from_json(annotation: Any, value: Any) -> Any:
 
 # ---------------------------------------------------------------------------
 # 5. Reasons: ask the model why
-#    uses nothing
+#    uses 1
 # ---------------------------------------------------------------------------
 TOOLCALL_REASON = "toolcall_reason"
 REASON_DESCRIPTION = "Why you chose this tool and what you expect from it."
@@ -2061,7 +2165,7 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
     reason = arguments[TOOLCALL_REASON]
     if not declared:
         arguments = {name: value for name, value in arguments.items() if name != TOOLCALL_REASON}
-    return arguments, reason if isinstance(reason, str) or reason is None else str(reason)
+    return arguments, reason if isinstance(reason, str) or reason is None else _shown(reason)
 
 
 # ---------------------------------------------------------------------------
@@ -2080,10 +2184,12 @@ _SECTIONS = {                       # heading -> whether it lists parameters
 }
 _MARGIN = r"\n( *)\S"
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
-_GOOGLE_ENTRY = r"\n\*{0,2}(\w+) ?(?:\(.*?\) ?)?:(?=[ \n])(.*(?:\n(?!\*{0,2}\w+ ?(?:\(.*?\) ?)?:[ \n]).*)*)"
+_GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n +)*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"    # name (type): text
+_GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
 _NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
-_SPHINX_FIELD = (r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?\*{0,2}(\w+)|[\w ]+):"
-                 r"(.*(?:\n[ \t].*)*)")
+_SPHINX_FIELD = (r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?(?:\\?\*){0,2}(\w+)|"
+                 r"(?i:returns?|rtype|types?|raises?|except|exception|throws|yields?|ytype|[ci]?var|vartype|meta)"
+                 r"(?: [^:\n]*)?):(.*(?:\n[ \t].*)*)")
 
 
 def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
@@ -2095,15 +2201,21 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    description, *sections = _compiled(_SECTION).split(f"\n{_dedented(text.strip().expandtabs())}\n")
+    text = _dedented(text.strip().expandtabs().replace("\r\n", "\n"))
+    heading, _, rest = text.partition(":\n")
+    if _SECTIONS.get(heading.lower()) and rest[:1] not in " \n":
+        text = text.replace("\n", "\n ")            # it begins with a section, whose indentation was taken away
+    description, *sections = _compiled(_SECTION).split(f"\n{text}\n")
     for heading, mark, block, rest in zip(*[iter(sections)] * 4):
         lists_parameters = _SECTIONS.get(heading.lower())
         if lists_parameters is None:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            description += f"\n{rest}"
             if lists_parameters:
-                texts.update(_compiled(_GOOGLE_ENTRY).findall(_dedented(block) + "\n"))
+                entries, unread = _google_entries(_dedented(block))
+                texts.update(entries)
+                description += f"\n{heading}:\n{unread}" if unread else ""
+            description += f"\n{rest}"
         elif lists_parameters:
             for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
@@ -2113,6 +2225,16 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     while "\n\n\n" in description:
         description = description.replace("\n\n\n", "\n\n")
     return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
+
+
+def _google_entries(block: str) -> tuple[list[tuple[str, str]], str]:
+    """Give the (name, text) pairs of a list of parameters, and what in it is none."""
+    bullet = block[1:3]
+    if bullet in ("- ", "* ", "+ ", "• "):
+        block = block.replace(f"\n{bullet}", "\n")
+    entry = _compiled(_GOOGLE_ENTRY)
+    unread = entry.sub("", block).strip("\n")
+    return entry.findall(block + "\n"), "" if unread.strip(" .-").lower() in ("none", "n/a") else unread
 
 
 def _dedented(text: str) -> str:
@@ -2130,7 +2252,13 @@ def _prose(text: str) -> str:
 
 
 def _docstring_of(func: Any, holder: Any) -> str | None:
-    return holder.__doc__ or inspect.getdoc(holder) or (None if isinstance(func, functools.partial) else func.__doc__)
+    """Give the text of what is called, or of the class of a callable object; not what Python says of any object."""
+    while isinstance(func, functools.partial):
+        func = func.func
+    if holder is func:
+        return holder.__doc__ or inspect.getdoc(holder)
+    text: str | None = hasattr(holder, "__code__") and holder.__doc__ or func.__doc__
+    return text
 
 
 # --- signatures
@@ -2204,7 +2332,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     first = next(iter(parameters), "")
     if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
         build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
-    if TOOLCALL_REASON in parameters:
+    if TOOLCALL_REASON in (*parameters, *takes.names()):
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
         if name not in parameters and not takes.rest:
@@ -2286,7 +2414,7 @@ def _reads_if_fitting(form: _Form) -> _Read:
 
 def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
     """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(model)
+    form = build.form(model) if isinstance(typing.get_origin(model) or model, type) else _Form({})
     schema = build.finish(form.schema)
     if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
@@ -2310,13 +2438,16 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
         elif name not in known and not takes.rest:
             build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
     for each in takes.offered:
-        if each.default is _REQUIRED and each.name not in given and complete:
+        default = _default_in(each.default) if _is_field(each.default) else each.default
+        if default is _REQUIRED and each.name not in given and complete:
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
 def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
     """Make what turns arguments into (args, kwargs); `checked`: the schema refuses names that are not taken."""
-    if not (takes.positional or takes.hidden) and (checked or takes.rest):
+    held = {each.name: each.default for each in takes.offered
+            if each.default is not _REQUIRED and _is_field(each.default) and not each.default.is_required()}
+    if not (takes.positional or takes.hidden or held) and (checked or takes.rest):
         return None if read is _same else lambda arguments: ((), read(arguments))
     known = takes.names()
 
@@ -2326,6 +2457,8 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         kwargs = dict(read(arguments))
+        for name in held.keys() - kwargs.keys():
+            kwargs[name] = held[name].get_default(call_default_factory=True)
         for name, value in takes.injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
@@ -2339,7 +2472,7 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
 # ---------------------------------------------------------------------------
 @dataclass
 class ToolCall:
-    """Hold what a model asks for: run the tool `name` with `arguments`.
+    """What a model asks for: run the tool `name` with `arguments`.
 
     Text that holds a JSON object becomes the dict; empty text, null and None become {}; an object that was
     encoded twice is decoded twice. Any other text stays, and the call will be answered with an error.
@@ -2357,13 +2490,12 @@ class ToolCall:
 
 
 def _arguments_of(given: Any) -> Any:
-    if isinstance(given, str) or given is None:
-        value = _object_in(given or "")
-        return given if value is None else value
-    try:
-        if isinstance(given, Mapping):
-            return _copied(dict(given))     # a tool that changes its arguments must not change a message
-        return _write_json(given)
+    """Give a dict where there is a JSON object, else the text that the error will be about."""
+    if given is None or isinstance(given, str):
+        found = _object_in(given or "")
+        return given if found is None else found
+    try:                                    # copied: a tool that changes its arguments must not change a message
+        return _copied(dict(given)) if isinstance(given, Mapping) else _write_json(given)
     except (TypeError, ValueError, RecursionError):
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
@@ -2371,7 +2503,7 @@ def _arguments_of(given: Any) -> Any:
 def _object_in(text: str) -> dict[str, Any] | None:
     """Give the JSON object in a text, also where the text holds it as a JSON string; None where there is none."""
     value: Any = text
-    for _ in range(3):
+    for _ in range(3):                      # the object, in a string, in a string
         try:
             value = _read_json(value)
         except ValueError:
@@ -2393,7 +2525,7 @@ def _fault_in(text: str) -> str:
 
 
 class _Answer(NamedTuple):
-    """Be returned by a tool that words its own message: `content` for the model, `value` for the program."""
+    """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
     content: str
     value: Any
@@ -2401,7 +2533,7 @@ class _Answer(NamedTuple):
 
 @dataclass
 class ToolResult:
-    """Hold what came of one call: `content` is text for the model, `value` and `error` are for the program.
+    """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
     `reason` is what the model gave as its `toolcall_reason`, or None.
     """
@@ -3092,7 +3224,7 @@ def _checked_name(name: Any) -> str:
 
 @dataclass(frozen=True)
 class ToolMetadata:
-    """Hold what is known of a tool besides its schema.
+    """What is known of a tool besides its schema.
 
     `think_augment`: ask for a reason (None: as the registry says) · `timeout`: seconds · `parallel`: False keeps it on
     the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) · `tags`: for get_schemas(tags=…) ·
@@ -3103,7 +3235,7 @@ class ToolMetadata:
     timeout: float | None = None
     parallel: bool = True
     strict: bool | None = None
-    tags: Iterable[str] = frozenset()
+    tags: Iterable[str] = frozenset()       # any iterable or one text; kept as a frozenset
     source: str = "python"
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -3119,7 +3251,7 @@ class ToolMetadata:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tool:
-    """Hold a function that a model may call, and what the model has to know of it.
+    """A function that a model may call, and what the model has to know of it.
 
     `parameters` is any JSON Schema of an object; `func` gets the arguments as keywords, unless `bind` says
     otherwise: it turns arguments that fit into (args, kwargs). Calling the tool calls the plain function.
@@ -3133,25 +3265,29 @@ class Tool:
     bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
-        _checked_name(self.name)
-        subject = f'tool "{self.name}"'
-        if not callable(self.func):
-            raise ToolDefinitionError(f"{subject}: func must be callable (got {_shown(self.func)})")
-        if not isinstance(self.description, str):
-            raise ToolDefinitionError(f"{subject}: description must be text (got {_shown(self.description)})")
+        self._check_parts()
+        subject = f'tool "{self.name}": parameters'
         if not isinstance(self.parameters, dict):
-            raise ToolDefinitionError(f"{subject}: parameters must be a JSON Schema as a dict "
-                                      f"(got {_shown(self.parameters)})")
+            raise ToolDefinitionError(f"{subject} must be a JSON Schema as a dict (got {_shown(self.parameters)})")
         if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
                 isinstance(value, dict) for value in self.parameters.values()):
-            raise ToolDefinitionError(f'{subject}: parameters: {_listed(self.parameters)} are no keywords (write '
+            raise ToolDefinitionError(f'{subject}: {_listed(self.parameters)} are no keywords (write '
                                       '{"type": "object", "properties": {…}} around them)')
         try:
             object.__setattr__(self, "parameters", _copied(self.parameters))
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
-            raise ToolDefinitionError(f"{subject}: parameters: {error}") from None
+            raise ToolDefinitionError(f"{subject}: {error}") from None
         self._check_strict()
+
+    def _check_parts(self) -> None:
+        _checked_name(self.name)
+        wanted = {"func": ("callable", callable(self.func)), "description": ("text", isinstance(self.description, str)),
+                  "metadata": ("a ToolMetadata", isinstance(self.metadata, ToolMetadata))}
+        for part, (what, fits) in wanted.items():
+            if not fits:
+                raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
+                                          f"(got {_shown(getattr(self, part))})")
 
     def _check_strict(self) -> None:
         fault = self.metadata.strict and _strict_fault(self.parameters)
@@ -3175,14 +3311,13 @@ class Tool:
             raise ToolDefinitionError(f'tool "{name}": inject must be a dict of values (got {_shown(inject)})')
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
         metadata = ToolMetadata() if metadata is None else metadata
-        if not isinstance(metadata, ToolMetadata):
-            raise ToolDefinitionError(f'tool "{name}": metadata must be a ToolMetadata (got {_shown(metadata)})')
         description = documented if description is None else description
         if parameters is not None:
             return cls(name, description, schema, func, metadata, bind)
         tool = object.__new__(cls)          # on purpose past __post_init__: a schema of our own needs no check
         tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
                              bind=bind)
+        tool._check_parts()
         tool._check_strict()
         return tool
 
@@ -3215,7 +3350,7 @@ class Tool:
         args, kwargs = self._bound(arguments, coerce)
         if self.metadata.parallel and not self._is_async:
             return await _off_loop(self.func, args, kwargs)
-        return await _aresult(self.func(*args, **kwargs))
+        return await _asettled(self.func(*args, **kwargs))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
@@ -3226,9 +3361,7 @@ class Tool:
 
     def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
-        if not self._validator.is_valid(arguments):
-            arguments = self._mended(arguments, coerce)
-        return self._kwargs(arguments)
+        return self._kwargs(self._checked(arguments, coerce))
 
     def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
         if type(arguments) is not dict:
@@ -3237,8 +3370,10 @@ class Tool:
             return arguments, None
         return _split_reason(arguments, self._declares_reason)
 
-    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Coerce arguments that do not fit, or raise ToolArgumentError with all that is wrong."""
+    def _checked(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
+        """Give arguments that fit, coerced where they must be, or raise ToolArgumentError with all that is wrong."""
+        if self._validator.is_valid(arguments):
+            return arguments
         nearest = self._validator.nearest(arguments) if coerce else arguments
         errors = list(self._validator.iter_errors(nearest))
         if errors:
@@ -3282,61 +3417,8 @@ _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function to its end."""
-    return _settled(func(*args, **kwargs))
-
-
-def _settled(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        return list(value)
-    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
-
-
-async def _aresult(value: Any) -> Any:
-    """Give what a function's value comes to on the running event loop."""
-    while inspect.isawaitable(value):
-        value = await value
-    if inspect.isasyncgen(value):
-        return [item async for item in value]
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _wait_for(value: Any) -> Any:
-    """Run an awaitable from sync code, on the one background event loop of this process."""
-    import asyncio
-    if _on_background_loop():
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
-    if _background_loop() is None:
-        return asyncio.run(_outcome(value)).get()
-    future = _on_loop(value)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
-
-
-def _on_loop(value: Any) -> Any:
-    """Start an awaitable on the background loop; give the future of its _Outcome."""
-    import asyncio
-    return asyncio.run_coroutine_threadsafe(_outcome(value), _background_loop())
-
-
-def _on_background_loop() -> bool:
-    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
-    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
-
-
 class _Outcome(NamedTuple):
-    """Carry what a call came to from one thread, loop or process to another: a value, or an exception.
+    """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
     Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
     """
@@ -3357,20 +3439,72 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _outcome(value: Any) -> _Outcome:
+async def _acaught(value: Any) -> _Outcome:
     import asyncio
     try:
-        return _Outcome(await _aresult(value))
+        return _Outcome(await _asettled(value))
     except (GeneratorExit, asyncio.CancelledError):
         raise
     except BaseException as error:
         return _Outcome(None, error)
 
 
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
+    value = func(*args, **kwargs)
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function to its end."""
+    return _settled(func(*args, **kwargs))
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, Iterator):
+        return list(value)
+    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
+
+
+async def _asettled(value: Any) -> Any:
+    """Give what a function's value comes to on the running event loop."""
+    while inspect.isawaitable(value):
+        value = await value
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def _wait_for(value: Any) -> Any:
+    """Run an awaitable from sync code, on the one background event loop of this process."""
+    import asyncio
+    if _is_on_loop():
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
+    if _background_loop() is None:
+        return asyncio.run(_acaught(value)).get()
+    future = _start_on_loop(value)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+def _start_on_loop(value: Any) -> Any:
+    """Start an awaitable on the background loop; give the future of its _Outcome."""
+    import asyncio
+    return asyncio.run_coroutine_threadsafe(_acaught(value), _background_loop())
+
+
+def _is_on_loop() -> bool:
+    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
+    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
+
+
 def _background_loop() -> Any:
     """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
     import asyncio
-    import os
     import threading
     process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
     with _LOOP_LOCK:
@@ -3427,12 +3561,12 @@ async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     import asyncio
     context = contextvars.copy_context()
     outcome = await asyncio.wrap_future(_on_daemon(context.run, _called, func, args, kwargs))
-    return await _aresult(outcome.get())
+    return await _asettled(outcome.get())
 
 
 # --- for importers
 class _ToolList(list[Tool]):
-    """List the tools of an importer; `refused` names those it had to leave out, with the reasons."""
+    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
 
     def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
         super().__init__(tools)
@@ -3468,7 +3602,7 @@ def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
 # ---------------------------------------------------------------------------
 # what the model reads when a call comes to nothing, by the step that failed; the first type that matches counts
 _REFUSED: dict[type, str] = {
-    ToolNotFoundError: "Error: {error}\nCall one of these tools, or answer without one.",
+    ToolNotFoundError: "Error: {error}\nCall a tool that there is, or answer without one.",
     ToolArgumentError: "Error: {error}\nFix the arguments and call the tool again.",
     Exception: 'Error: the tool "{name}" cannot be called now.\nGo on without it.',     # why is the program's affair
 }
@@ -3494,7 +3628,7 @@ _Work = tuple["Tool | None", Callable[..., Any], "tuple[Any, ...]", "dict[str, A
 
 
 class ToolRegistry:
-    """Hold tools by name, show their schemas to a model, and answer its calls: one result per call.
+    """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
     often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
@@ -3513,8 +3647,9 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for name, hook in (("before_call", before_call), ("after_call", after_call), ("executor.submit", getattr(
-                executor, "submit", executor))):
+        hooks = {"before_call": before_call, "after_call": after_call,
+                 "executor.submit": getattr(executor, "submit", executor)}
+        for name, hook in hooks.items():
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
         self.think_augment, self.coerce = think_augment, coerce
@@ -3523,8 +3658,7 @@ class ToolRegistry:
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
         self._schemas: dict[Any, list[dict[str, Any]]] = {}
-        for tool in tools:
-            self.register(tool)
+        self.register_all(tools)
 
     # --- which tools there are
     def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
@@ -3543,11 +3677,13 @@ class ToolRegistry:
         self.register_all([made], namespace=namespace, replace=replace)
         return tool
 
-    def register_all(self, tools: Iterable[Tool], *, namespace: str | None = None, replace: bool = False) -> None:
-        """Add Tools, all or none; a name that is taken is refused unless `replace`."""
+    def register_all(self, tools: Iterable[Tool | Callable[..., Any]], *, namespace: str | None = None,
+                     replace: bool = False) -> None:
+        """Add Tools and functions, all or none; a name that is taken is refused unless `replace`."""
         added: dict[str, Tool] = {}
         taken: list[str] = []
         for tool in tools:
+            tool = tool if isinstance(tool, Tool) else Tool.from_function(tool)
             tool = tool if namespace is None else _renamed(tool, {"name": _in_namespace(namespace, tool.name)})
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
@@ -3659,46 +3795,45 @@ class ToolRegistry:
         What it yields is foreign code to run; whoever drives it sends the value in, or throws the exception in.
         """
         value = reason = error = None
-        answers = _REFUSED
+        texts = _REFUSED                    # what the model reads where the present step fails
         try:
+            # 1. which tool, and do the arguments fit?
             tool = self._tools.get(call.name)
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
             arguments, reason = tool._split(call.arguments)
-            if not tool._validator.is_valid(arguments):
-                arguments = tool._mended(arguments, self.coerce)
+            arguments = tool._checked(arguments, self.coerce)
+            # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
-                answers = _DENIED
-                call = ToolCall(call.id, call.name, arguments)      # exactly what is going to run
+                texts = _DENIED
+                call = ToolCall(call.id, call.name, arguments)
                 yield None, self.before_call, (call, reason), {}
-            answers = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
-            answers = _FAILED
+            # 3. arguments become what the function takes
+            texts = _REFUSED
+            args, kwargs = tool._kwargs(arguments)
+            # 4. it runs
+            texts = _FAILED
             value = yield tool, tool.func, args, kwargs
         except Exception as caught:
             error = caught
+        # 5. exactly one result, whatever happened
         if error is None:
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value)
         else:
-            result = ToolResult(call.id, call.name, _failure_text(call.name, error, answers), True, reason, None, error)
+            result = ToolResult(call.id, call.name, _failure_text(call.name, error, texts), True, reason, None, error)
         if self.after_call is not None:
             yield None, self.after_call, (call, result), {}
         return result
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Drive the flow of one call from sync code."""
         flow, context = self._flow(call), contextvars.copy_context()
         try:
             work = next(flow)
             while True:
                 try:
-                    tool, func, args, kwargs = work
-                    if tool is None or (executor is None and tool.metadata.timeout is None):
-                        value = context.run(func, *args, **kwargs)
-                        if type(value) not in _AT_HAND:
-                            value = context.run(_settled, value)
-                    else:
-                        value = context.run(_elsewhere, work, executor)
+                    value = _done(work, executor, context)
                 except Exception as error:
                     work = flow.throw(error)
                 else:
@@ -3707,19 +3842,13 @@ class ToolRegistry:
             return done.value               # type: ignore[no-any-return]
 
     async def _arun(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Drive the flow of one call on the running event loop."""
         flow, context = self._flow(call), contextvars.copy_context()
         try:
             work = next(flow)
             while True:
                 try:
-                    tool, func, args, kwargs = work
-                    if tool is None or not tool.metadata.parallel or (
-                            executor is None and tool.metadata.timeout is None and tool._is_async):
-                        value = context.run(func, *args, **kwargs)
-                        if type(value) not in _AT_HAND:
-                            value = await _stepwise(context, value)             # the lines that differ
-                    else:
-                        value = (await _aelsewhere(work, executor, context)).get()
+                    value = (await _adone(work, executor, context)).get()       # the one line that differs
                 except Exception as error:
                     work = flow.throw(error)
                 else:
@@ -3755,6 +3884,7 @@ class ToolRegistry:
         return await self._aexecute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
 
     def _execute(self, calls: list[ToolCall], max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+        """Answer calls that were read already; see execute_tool_calls."""
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
         here, apart, workers = self._places(calls, max_workers)
@@ -3791,7 +3921,7 @@ class ToolRegistry:
     def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], _Jobs, int]:
         """Give the indices of the calls to run on this thread, those to run beside each other, and how many at once."""
         workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
-        if len(calls) < 2 or workers == 1 or _on_background_loop():
+        if len(calls) < 2 or workers == 1 or _is_on_loop():
             return range(len(calls)), _NO_JOBS, workers
         apart = {index: call for index, call in enumerate(calls)
                  if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
@@ -3847,10 +3977,10 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure_text(name: str, error: Exception, answers: dict[type, str]) -> str:
-    answer = next(text for kind, text in answers.items() if isinstance(error, kind))
-    text = _error_text(error)
-    return _printable(answer.format(name=name, text=text, error=text.removeprefix(type(error).__name__ + ": ")))
+def _failure_text(name: str, error: Exception, texts: dict[type, str]) -> str:
+    """Spell for the model what went wrong, and what to do."""
+    text = next(text for kind, text in texts.items() if isinstance(error, kind))
+    return _printable(text.format(name=name, text=_error_text(error), error=_words_of(error) or type(error).__name__))
 
 
 def _content_of(value: Any) -> str:
@@ -3882,7 +4012,29 @@ def _is_json(value: Any) -> bool:
 
 
 # --- running foreign code: here, on threads, on an executor
-def _ships(tool: Tool) -> bool:             # what an importer made holds a connection, which cannot travel
+def _done(work: _Work, executor: Any, context: contextvars.Context) -> Any:
+    """Run what a flow asks for, from sync code, and give its value."""
+    tool, func, args, kwargs = work
+    if tool is not None and (executor is not None or tool.metadata.timeout is not None):
+        return context.run(_elsewhere, work, executor)
+    value = context.run(func, *args, **kwargs)
+    return value if type(value) in _AT_HAND else context.run(_settled, value)
+
+
+async def _adone(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
+    """Do what `_done` does on the running event loop; a coroutine cannot raise StopIteration, so an _Outcome comes."""
+    tool, func, args, kwargs = work
+    if tool is not None and tool.metadata.parallel and not (
+            executor is None and tool.metadata.timeout is None and tool._is_async):
+        return await _aelsewhere(work, executor, context)
+    outcome = _caught(functools.partial(context.run, func, *args, **kwargs))
+    if outcome.error is not None and not isinstance(outcome.error, Exception):
+        raise outcome.error
+    return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.value))
+
+
+def _is_shippable(tool: Tool) -> bool:
+    """Tell whether a function may go to an executor: what an importer made holds a connection, which cannot travel."""
     return tool.metadata.parallel and tool.metadata.source == "python"
 
 
@@ -3890,8 +4042,8 @@ def _elsewhere(work: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
     tool, *function = work
-    shipped = executor is not None and _ships(tool)
-    if (tool.metadata.timeout is None and not shipped) or _on_background_loop():
+    shipped = executor is not None and _is_shippable(tool)
+    if (tool.metadata.timeout is None and not shipped) or _is_on_loop():
         return _apply(*function)
     if tool._is_async and not shipped and _background_loop() is None:
         return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
@@ -3910,15 +4062,15 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
 
 def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) -> Any:
     """Start a tool's function elsewhere; give the future of its _Outcome."""
-    tool, *function = work
-    if executor is not None and _ships(tool):
-        return executor.submit(_shipped, *function)
+    tool, func, args, kwargs = work
+    if executor is not None and _is_shippable(tool):
+        return executor.submit(_apply_shipped, func, args, kwargs)
     if tool._is_async:
-        return _on_loop(tool.func(*work[2], **work[3]))
-    return _on_daemon(context.run, call, *function, timed=tool if tool.metadata.timeout else None)
+        return _start_on_loop(func(*args, **kwargs))
+    return _on_daemon(context.run, call, func, args, kwargs, timed=tool if tool.metadata.timeout else None)
 
 
-def _shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+def _apply_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     outcome = _caught(_apply, func, args, kwargs)
@@ -3962,10 +4114,10 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
     tool, func, args, kwargs = work
 
     async def finished() -> _Outcome:
-        if tool._is_async and (executor is None or not _ships(tool)):
-            return await _outcome(_stepwise(context, func(*args, **kwargs)))
+        if tool._is_async and (executor is None or not _is_shippable(tool)):
+            return await _acaught(_stepwise(context, func(*args, **kwargs)))
         outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context.copy(), _called))
-        return outcome if type(outcome.value) in _AT_HAND else await _outcome(_stepwise(context, outcome.value))
+        return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.value))
 
     task = asyncio.ensure_future(finished())
     try:
@@ -3996,7 +4148,7 @@ async def _all_done(tasks: list[Any]) -> None:
 def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, Any]:
     """Await a value so that its every step runs in a context of its own, as a thread's work does."""
     final = type(value) is not types.CoroutineType      # what a coroutine gives may have to be awaited too
-    coroutine = _aresult(value) if final else value
+    coroutine = _asettled(value) if final else value
     step, given = coroutine.send, None
     while True:
         try:
@@ -4004,7 +4156,7 @@ def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, A
         except StopIteration as done:
             if final or type(done.value) in _AT_HAND:
                 return done.value
-            final, coroutine = True, _aresult(done.value)
+            final, coroutine = True, _asettled(done.value)
             step, given = coroutine.send, None
             continue
         try:
@@ -4051,7 +4203,7 @@ def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: Too
     answers: list[Any] = []
     talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
 
-    def new_messages() -> Iterator[dict[str, Any]]:
+    def new_messages() -> Iterator[dict[str, Any]]:     # apart, so that wrong arguments raise at once, not at next()
         for event, given in talk:
             if event == "message":
                 yield given
@@ -4062,11 +4214,12 @@ def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: Too
     return new_messages()
 
 
-def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry,
-              **options: Any) -> list[dict[str, Any]]:
+def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
+              tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    api_format = options.get("api_format", "openai-chat")
-    return [*_history(messages, api_format), *agent_loop(model, messages, registry, **options)]
+    history = _history(messages, api_format)
+    return [*history, *agent_loop(model, history, registry, max_turns=max_turns, tool_choice=tool_choice,
+                                  api_format=api_format)]
 
 
 async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
@@ -4084,11 +4237,15 @@ async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registr
 
 async def _asked(model: Model, given: dict[str, Any]) -> Any:
     """Ask a model from async code; a sync one is asked on a thread, so that the event loop goes on."""
-    return await (_aresult(model(**given)) if _is_async(model) else _off_loop(model, (), given))
+    return await (_asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given))
 
 
 def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
-    return [_user_message(messages, api_format)] if isinstance(messages, str) else list(messages)
+    if isinstance(messages, str):
+        return [_user_message(messages, api_format)]
+    if isinstance(messages, Mapping):
+        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+    return list(messages)
 
 
 def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str, api_format: str,
@@ -4096,7 +4253,8 @@ def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
     """Keep the history of a talk, and say what is to be done next.
 
     Yields ("ask", the model's keywords), ("calls", tool calls) and ("message", a new message). Whoever drives this
-    does it, and appends the model's answer, or the results, to `answers` before it goes on.
+    does it, and appends the model's answer, or the results, to `answers` before it goes on. (A mailbox and not send():
+    a plain for drives it, and a StopIteration of the model's is never taken for the end.)
     """
     for _ in range(max_turns):
         # the model speaks
@@ -4114,7 +4272,8 @@ def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
             api_format=api_format)
         history += tool_messages
         yield from (("message", message) for message in tool_messages)
-        choice = choice if choice == "none" else "auto"
+        if choice != "none":
+            choice = "auto"                 # a tool is asked for until the first turn with calls
     raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or see .messages)",
                            history)
 
@@ -4144,7 +4303,7 @@ def _chosen(call: ToolCall, choice: str) -> bool:
 
 def _not_chosen(call: ToolCall, choice: str) -> ToolResult:
     text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    return ToolResult(call.id, call.name, text, is_error=True, error=ToolNotFoundError(text))
+    return ToolResult(call.id, call.name, text, is_error=True, error=ToolError(text))
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -4164,7 +4323,7 @@ def scripted_model(*answers: Any) -> Model:
         if isinstance(answer, str):
             return {"role": "assistant", "content": answer}
         calls = [answer] if isinstance(answer, ToolCall) else answer
-        return build_assistant_messages(calls)[0] if isinstance(calls, list) else answer
+        return build_assistant_messages(calls)[0] if isinstance(calls, (list, tuple)) and calls else answer
     return model
 
 
