@@ -860,7 +860,8 @@ class _Dialect(NamedTuple):
     asserts_formats: bool = False
 
 
-_DIALECTS = {DRAFT_2020_12: _Dialect({word: row for rows in _VOCABULARIES.values() for word, row in rows.items()})}
+_DIALECTS = {DRAFT_2020_12: _Dialect(
+    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
 
 
 # --- compiling
