@@ -48,7 +48,8 @@ MUTANTS = [
     (4, "if len(places) > 1:", "if len(places) > 0:"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
-    (5, "**parameters.get(\"properties\", {}), TOOLCALL_REASON: reason", "TOOLCALL_REASON: reason, **parameters.get(\"properties\", {})"),
+    (5, '**parameters.get("properties", {}), TOOLCALL_REASON: reason',
+     'TOOLCALL_REASON: reason, **parameters.get("properties", {})'),
     # 6. functions
     (6, 'schema["additionalProperties"] = rest.schema or True', 'schema["additionalProperties"] = True'),
     (6, "elif default is _REQUIRED and name not in inject:", "elif default is _REQUIRED and False:"),
@@ -70,11 +71,11 @@ MUTANTS = [
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
-    (10, "answers = _DENIED", "answers = _FAILED"),
+    (10, "texts = _DENIED", "texts = _FAILED"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
     # 11. the loop
     (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
-    (11, 'choice if choice == "none" else "auto"', "choice"),
+    (11, 'choice = "auto" ', "pass"),
 ]
 
 

@@ -112,7 +112,8 @@ def test_a_reason_is_asked_for_stripped_and_kept(base_url, func, question):
     registry = toolreg.ToolRegistry(
         [strict], think_augment=True, after_call=lambda call, result: results.append(result)
     )
-    model = toolreg.HttpModel(base_url, "smollm2", temperature=0, max_tokens=200, timeout=300)
+    # dry_multiplier: a model this small repeats its reason until it is cut
+    model = toolreg.HttpModel(base_url, "smollm2", temperature=0, max_tokens=300, dry_multiplier=0.8, timeout=300)
     call, _, messages = answered_by_a_call(model, question, registry, "required")
     print(toolreg.trace(messages))
     assert (
