@@ -2227,7 +2227,8 @@ def test_required_and_not_required_have_the_last_word_in_a_typed_dict():
     def marked(name, annotation):
         if hasattr(typing, name):
             return getattr(typing, name)[annotation]
-        return types.GenericAlias(type(name, (), {"__module__": "typing_extensions"}), (annotation,))
+        parts = {"__module__": "typing_extensions", "__class_getitem__": classmethod(types.GenericAlias)}
+        return type(name, (), parts)[annotation]
 
     Loose = TypedDict("Loose", {"a": marked("Required", int), "b": str, "c": marked("ReadOnly", bool)}, total=False)
     Tight = TypedDict(
@@ -2394,6 +2395,11 @@ SPHINX = """Do.
 )
 def test_a_docstring_is_split_into_description_and_parameters(text, description, texts):
     assert parse_docstring(text) == (description, texts)
+
+
+def test_a_docstring_without_end_costs_no_time():
+    text = "Do.\n\nArgs:\n    x (" + "a\n          " * 2000      # a type that is never closed
+    assert parse_docstring(text)[0].startswith("Do.\n\nArgs:\nx (a")
 
 
 @given(st.text(st.sampled_from("ab:*()-=\n \t.")))

@@ -2185,7 +2185,7 @@ _SECTIONS = {                       # heading -> whether it lists parameters
 }
 _MARGIN = r"\n( *)\S"
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
-_GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n +)*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"    # name (type): text
+_GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
 _NUMPY_ENTRY = r"\n([\w*][\w*, ]*?) ?(?::.*)?(?=\n)((?:\n[ \t].*|\n(?=\n))*)"
 _SPHINX_FIELD = (r"\n:(?:(?:param|parameter|arg|argument|key|keyword) (?:[^:\n]* )?(?:\\?\*){0,2}(\w+)|"
@@ -2215,7 +2215,7 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
             if lists_parameters:
                 entries, unread = _google_entries(_dedented(block))
                 texts.update(entries)
-                description += f"\n{heading}:\n{unread}" if unread else ""
+                description += f"\n{heading}:{unread}" if unread.strip() else ""
             description += f"\n{rest}"
         elif lists_parameters:
             for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
@@ -2228,14 +2228,13 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
-def _google_entries(block: str) -> tuple[list[tuple[str, str]], str]:
-    """Give the (name, text) pairs of a list of parameters, and what in it is none."""
+def _google_entries(block: str) -> tuple[dict[str, str], str]:
+    """Give the texts by name of a list of parameters, and what in it is none."""
     bullet = block[1:3]
     if bullet in ("- ", "* ", "+ ", "• "):
         block = block.replace(f"\n{bullet}", "\n")
-    entry = _compiled(_GOOGLE_ENTRY)
-    unread = entry.sub("", block).strip("\n")
-    return entry.findall(block + "\n"), "" if unread.strip(" .-").lower() in ("none", "n/a") else unread
+    unread, *parts = _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
+    return dict(zip(parts[::3], parts[1::3])), "" if unread.strip(" .-\n").lower() in ("none", "n/a") else unread
 
 
 def _dedented(text: str) -> str:
@@ -2333,7 +2332,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     first = next(iter(parameters), "")
     if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
         build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
-    if TOOLCALL_REASON in (*parameters, *takes.names()):
+    if TOOLCALL_REASON in parameters or TOOLCALL_REASON in takes.names():
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
         if name not in parameters and not takes.rest:
