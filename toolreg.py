@@ -3265,6 +3265,7 @@ class Tool:
     bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
+        _checked_name(self.name)
         self._check_parts()
         subject = f'tool "{self.name}": parameters'
         if not isinstance(self.parameters, dict):
@@ -3281,10 +3282,9 @@ class Tool:
         self._check_strict()
 
     def _check_parts(self) -> None:
-        _checked_name(self.name)
-        wanted = {"func": ("callable", callable(self.func)), "description": ("text", isinstance(self.description, str)),
-                  "metadata": ("a ToolMetadata", isinstance(self.metadata, ToolMetadata))}
-        for part, (what, fits) in wanted.items():
+        for part, what, fits in (("func", "callable", callable(self.func)),
+                                 ("description", "text", isinstance(self.description, str)),
+                                 ("metadata", "a ToolMetadata", isinstance(self.metadata, ToolMetadata))):
             if not fits:
                 raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
                                           f"(got {_shown(getattr(self, part))})")
@@ -3307,7 +3307,7 @@ class Tool:
             fault = _CLASS_GIVEN if isinstance(func, type) else "is no function"
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
         name = _checked_name(_name_of(func) if name is None else name)
-        if not isinstance(inject, (Mapping, type(None))):
+        if inject is not None and not isinstance(inject, Mapping):
             raise ToolDefinitionError(f'tool "{name}": inject must be a dict of values (got {_shown(inject)})')
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
         metadata = ToolMetadata() if metadata is None else metadata
@@ -3848,7 +3848,12 @@ class ToolRegistry:
             work = next(flow)
             while True:
                 try:
-                    value = (await _adone(work, executor, context)).get()       # the one line that differs
+                    tool, func, args, kwargs = work             # what differs; foreign code is called right here, since
+                    if _stays_on_loop(tool, executor):          # a coroutine of our own could not pass on StopIteration
+                        value = context.run(func, *args, **kwargs)
+                        value = value if type(value) in _AT_HAND else await _stepwise(context, value)
+                    else:
+                        value = (await _aelsewhere(work, executor, context)).get()
                 except Exception as error:
                     work = flow.throw(error)
                 else:
@@ -4021,16 +4026,10 @@ def _done(work: _Work, executor: Any, context: contextvars.Context) -> Any:
     return value if type(value) in _AT_HAND else context.run(_settled, value)
 
 
-async def _adone(work: _Work, executor: Any, context: contextvars.Context) -> _Outcome:
-    """Do what `_done` does on the running event loop; a coroutine cannot raise StopIteration, so an _Outcome comes."""
-    tool, func, args, kwargs = work
-    if tool is not None and tool.metadata.parallel and not (
-            executor is None and tool.metadata.timeout is None and tool._is_async):
-        return await _aelsewhere(work, executor, context)
-    outcome = _caught(functools.partial(context.run, func, *args, **kwargs))
-    if outcome.error is not None and not isinstance(outcome.error, Exception):
-        raise outcome.error
-    return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.value))
+def _stays_on_loop(tool: Tool | None, executor: Any) -> bool:
+    """Tell whether a function may be called on the event loop: it is async and has all the time, or has to stay."""
+    return tool is None or not tool.metadata.parallel or (
+        executor is None and tool.metadata.timeout is None and tool._is_async)
 
 
 def _is_shippable(tool: Tool) -> bool:
