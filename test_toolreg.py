@@ -4434,16 +4434,25 @@ def test_32_async_tools_that_meet_return():
     assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
 
 
-def test_worker_threads_are_kept_and_never_more_than_were_busy_at_once():
+def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
+    monkeypatch.setattr(toolreg, "_IDLE", {})
     registry = ToolRegistry()
-    registry.register(lambda: threading.get_ident(), name="where")
-    def workers():
-        return sum(thread.name == "toolreg-worker" for thread in threading.enumerate())
-    registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])
-    before = workers()
+    registry.register(lambda: threading.current_thread(), name="where")
+    seen = set()
     for _ in range(20):
-        registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])
-    assert workers() <= max(before, 8)
+        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
+    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
+
+
+def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
+    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(toolreg, "_IDLE", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
+    thread.join(10)
+    assert not thread.is_alive()
+    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
 
 
 def test_at_most_max_workers_run_at_once():

@@ -3411,6 +3411,7 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
 _AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
 _LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
@@ -3541,7 +3542,7 @@ def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) 
     except IndexError:
         inbox = queue.SimpleQueue()
         try:
-            threading.Thread(target=_serve, args=(inbox,), name="toolreg-worker", daemon=True).start()
+            threading.Thread(target=_serve, args=(inbox, idle), name="toolreg-worker", daemon=True).start()
         except RuntimeError:
             if timed is not None:
                 warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
@@ -3551,9 +3552,18 @@ def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) 
     return future
 
 
-def _serve(inbox: Any) -> None:
+def _serve(inbox: Any, idle: list[Any]) -> None:
+    """Be a worker thread: do what comes, and end when nothing has come for a while."""
+    import queue
     while True:
-        inbox.get()()
+        try:
+            inbox.get(timeout=IDLE_SECONDS)()
+        except queue.Empty:
+            try:
+                idle.remove(inbox)
+            except ValueError:
+                continue                    # somebody has just taken it: work is coming
+            return
 
 
 async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
