@@ -4357,6 +4357,7 @@ def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled()
 
 def test_a_timeout_error_of_the_tools_own_is_told_as_its_own():
     registry = ToolRegistry()
+    assert threading.active_count()         # the timeout of a sync function needs threads
     registry.register(raising(TimeoutError("mine")), name="f", metadata=ToolMetadata(timeout=5))
     for result in (registry.invoke("f", {}), asyncio.run(registry.ainvoke("f", {}))):
         assert type(result.error) is TimeoutError and "TimeoutError: mine" in result.content
@@ -4370,6 +4371,7 @@ def test_what_must_be_awaited_more_than_once_is():
     async def numbers():
         yield 1
         yield 2
+    assert threading.active_count()         # the timeout of a sync function needs threads
     for func, value in ((outer, 1), (lambda: outer(), 1), (lambda: numbers(), [1, 2])):
         for metadata in (ToolMetadata(), ToolMetadata(timeout=5), ToolMetadata(parallel=False)):
             registry = ToolRegistry()

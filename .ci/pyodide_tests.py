@@ -16,7 +16,8 @@ NEEDS = {"subprocess", "threading", "socket", "socketserver", "multiprocessing",
 BY_NAME = {             # they need threads or sockets without naming them
     "test_the_background_loop_is_kept_between_calls",
     "test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock",
-    "test_32_async_tools_that_meet_return", "test_over_http_what_is_no_server_is_named",
+    "test_32_async_tools_that_meet_return", "test_a_timeout_error_of_the_tools_own_is_told_as_its_own",
+    "test_over_http_what_is_no_server_is_named",
 }
 
 
