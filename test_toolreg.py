@@ -4543,6 +4543,7 @@ def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_n
     async def outer() -> list:
         calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
         return [result.content for result in registry.execute_tool_calls(calls)]
+    assert threading.active_count()         # the background loop needs a thread
     contents = registry.invoke("outer", {}).value
     assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
 
