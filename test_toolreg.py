@@ -5249,7 +5249,7 @@ def test_a_tool_with_a_coroutine_is_awaited():
     tool = LangChainLike("add", lambda given: 7, ADD, coroutine=print)
     registered, = langchain_tools(tool)
     assert registered.run({"a": 1}) == 7 and asyncio.run(registered.arun({"a": 1})) == 7
-    assert asyncio.iscoroutinefunction(registered.func) or registered._is_async
+    assert registered._is_async
 
 
 @pytest.mark.parametrize("message, content, value", [
