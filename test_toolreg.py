@@ -4343,6 +4343,7 @@ def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled()
                 pass
         return 1
     registry = ToolRegistry()
+    assert threading.active_count()         # who waits is on a thread of his own
     for func in (blocks, goes_on):
         registry.register(func, metadata=ToolMetadata(timeout=0.1))
     start = time.monotonic()
