@@ -2240,6 +2240,16 @@ def test_required_and_not_required_have_the_last_word_in_a_typed_dict():
     )
 
 
+def test_not_required_has_the_last_word_where_annotations_are_postponed(monkeypatch):
+    module = types.ModuleType("postponed")
+    monkeypatch.setitem(sys.modules, "postponed", module)
+    exec("from __future__ import annotations\nimport typing\n"
+         "optional = getattr(typing, 'NotRequired', typing.Optional)\n"
+         "class Tight(typing.TypedDict):\n    a: optional[int]\n    b: str\n", vars(module))
+    expected = ["b"] if hasattr(typing, "NotRequired") else ["a", "b"]      # 3.10 has no NotRequired of its own
+    assert schema_of(module.Tight)["required"] == expected
+
+
 # ---------------------------------------------------------------------------
 # 5. Reasons: ask the model why
 # ---------------------------------------------------------------------------
@@ -2869,6 +2879,14 @@ def test_a_class_of_the_calling_function_is_found_by_its_name():
         return it
 
     assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
+
+
+def test_further_keywords_have_the_schema_of_their_annotation():
+    def collect(**more: int) -> dict:
+        return more
+    registry = ToolRegistry([collect])
+    assert parameters_of(collect)["additionalProperties"] == {"type": "integer"}
+    assert registry.invoke("collect", {"x": 5.0}).content == '{"x": 5}' and registry.invoke("collect", {"x": "no"}).is_error
 
 
 # ---------------------------------------------------------------------------
