@@ -3361,19 +3361,15 @@ class Tool:
 
     def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
-        return self._kwargs(self._checked(arguments, coerce))
+        return self._kwargs(arguments if self._validator.is_valid(arguments) else self._mended(arguments, coerce))
 
     def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
-        if type(arguments) is not dict:
-            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(str(arguments))))
-        if TOOLCALL_REASON not in arguments:
-            return arguments, None
+        if not isinstance(arguments, dict):
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
         return _split_reason(arguments, self._declares_reason)
 
-    def _checked(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Give arguments that fit, coerced where they must be, or raise ToolArgumentError with all that is wrong."""
-        if self._validator.is_valid(arguments):
-            return arguments
+    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
+        """Coerce arguments that do not fit, or raise ToolArgumentError with all that is wrong."""
         nearest = self._validator.nearest(arguments) if coerce else arguments
         errors = list(self._validator.iter_errors(nearest))
         if errors:
@@ -3608,7 +3604,7 @@ def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
 
 # ---------------------------------------------------------------------------
 # 10. Registry: names to tools, calls to results
-#    uses 1 3 7 8 9
+#    uses 1 3 5 7 8 9
 # ---------------------------------------------------------------------------
 # what the model reads when a call comes to nothing, by the step that failed; the first type that matches counts
 _REFUSED: dict[type, str] = {
@@ -3631,10 +3627,6 @@ _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only 
 _SCALAR = frozenset({str, int, float, bool, type(None)})
 _Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
 _NO_JOBS: _Jobs = deque()
-
-
-# foreign code that a call has come to: (the tool, or None for a hook, its function, args, kwargs)
-_Work = tuple["Tool | None", Callable[..., Any], "tuple[Any, ...]", "dict[str, Any]"]
 
 
 class ToolRegistry:
@@ -3799,77 +3791,67 @@ class ToolRegistry:
         """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
         return await self._arun(_one_call(call, arguments), self.executor)
 
-    def _flow(self, call: ToolCall) -> Generator[_Work, Any, ToolResult]:
-        """Take one call from the look-up to its result.
-
-        What it yields is foreign code to run; whoever drives it sends the value in, or throws the exception in.
-        """
-        value = reason = error = None
-        texts = _REFUSED                    # what the model reads where the present step fails
+    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Take one call from the look-up to its result, from sync code."""
+        context, reason, texts = contextvars.copy_context(), None, _REFUSED     # texts: what the model reads on a failure
         try:
             # 1. which tool, and do the arguments fit?
-            tool = self._tools.get(call.name)
-            if tool is None or call.name in self._disabled:
-                raise self._absence(call.name)
-            arguments, reason = tool._split(call.arguments)
-            arguments = tool._checked(arguments, self.coerce)
+            tool, arguments, reason = self._admitted(call)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
-                texts = _DENIED
-                call = ToolCall(call.id, call.name, arguments)
-                yield None, self.before_call, (call, reason), {}
+                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+                context.run(_apply, self.before_call, (call, reason), {})
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = tool._kwargs(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
             # 4. it runs
             texts = _FAILED
-            value = yield tool, tool.func, args, kwargs
-        except Exception as caught:
-            error = caught
+            if executor is None and tool.metadata.timeout is None:
+                value = context.run(tool.func, *args, **kwargs)
+                value = value if type(value) in _AT_HAND else context.run(_settled, value)
+            else:
+                value = context.run(_elsewhere, (tool, tool.func, args, kwargs), executor)
+            result = _success(call, reason, value)
+        except Exception as error:
+            result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
-        if error is None:
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value)
-        else:
-            result = ToolResult(call.id, call.name, _failure_text(call.name, error, texts), True, reason, None, error)
         if self.after_call is not None:
-            yield None, self.after_call, (call, result), {}
+            context.run(_apply, self.after_call, (call, result), {})
         return result
 
-    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
-        """Drive the flow of one call from sync code."""
-        flow, context = self._flow(call), contextvars.copy_context()
-        try:
-            work = next(flow)
-            while True:
-                try:
-                    value = _done(work, executor, context)
-                except Exception as error:
-                    work = flow.throw(error)
-                else:
-                    work = flow.send(value)
-        except StopIteration as done:
-            return done.value               # type: ignore[no-any-return]
-
     async def _arun(self, call: ToolCall, executor: Any) -> ToolResult:
-        """Drive the flow of one call on the running event loop."""
-        flow, context = self._flow(call), contextvars.copy_context()
+        """Do what `_run` does, step by step the same, on the running event loop."""
+        context, reason, texts = contextvars.copy_context(), None, _REFUSED
         try:
-            work = next(flow)
-            while True:
-                try:
-                    tool, func, args, kwargs = work             # what differs; foreign code is called right here, since
-                    if _stays_on_loop(tool, executor):          # a coroutine of our own could not pass on StopIteration
-                        value = context.run(func, *args, **kwargs)
-                        value = value if type(value) in _AT_HAND else await _stepwise(context, value)
-                    else:
-                        value = (await _aelsewhere(work, executor, context)).get()
-                except Exception as error:
-                    work = flow.throw(error)
-                else:
-                    work = flow.send(value)
-        except StopIteration as done:
-            return done.value               # type: ignore[no-any-return]
+            tool, arguments, reason = self._admitted(call)
+            if self.before_call is not None:
+                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+                await _stepwise(context, context.run(self.before_call, call, reason))
+            texts = _REFUSED
+            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
+            texts = _FAILED
+            if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
+                value = context.run(tool.func, *args, **kwargs)
+                value = value if type(value) in _AT_HAND else await _stepwise(context, value)
+            else:
+                value = (await _aelsewhere((tool, tool.func, args, kwargs), executor, context)).get()
+            result = _success(call, reason, value)
+        except Exception as error:
+            result = _failure(call, reason, error, texts)
+        if self.after_call is not None:
+            await _stepwise(context, context.run(self.after_call, call, result))
+        return result
+
+    def _admitted(self, call: ToolCall) -> tuple[Tool, dict[str, Any], str | None]:
+        """Give the tool of a call, its arguments as they fit, without the reason, and the reason."""
+        tool, arguments, reason = self._tools.get(call.name), call.arguments, None
+        if tool is None or call.name in self._disabled:
+            raise self._absence(call.name)
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+            arguments, reason = tool._split(arguments)
+        if not tool._validator.is_valid(arguments):
+            arguments = tool._mended(arguments, self.coerce)
+        return tool, arguments, reason
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
@@ -3992,10 +3974,18 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure_text(name: str, error: Exception, texts: dict[type, str]) -> str:
-    """Spell for the model what went wrong, and what to do."""
+def _success(call: ToolCall, reason: str | None, value: Any) -> ToolResult:
+    content, value = value if type(value) is _Answer else (_content_of(value), value)
+    return ToolResult(call.id, call.name, content, False, reason, value)
+
+
+def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
+    """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
+    if reason is None and isinstance(call.arguments, dict):
+        _, reason = _split_reason(call.arguments, declared=True)
     text = next(text for kind, text in texts.items() if isinstance(error, kind))
-    return _printable(text.format(name=name, text=_error_text(error), error=_words_of(error) or type(error).__name__))
+    text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
+    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
 
 
 def _content_of(value: Any) -> str:
@@ -4027,21 +4017,6 @@ def _is_json(value: Any) -> bool:
 
 
 # --- running foreign code: here, on threads, on an executor
-def _done(work: _Work, executor: Any, context: contextvars.Context) -> Any:
-    """Run what a flow asks for, from sync code, and give its value."""
-    tool, func, args, kwargs = work
-    if tool is not None and (executor is not None or tool.metadata.timeout is not None):
-        return context.run(_elsewhere, work, executor)
-    value = context.run(func, *args, **kwargs)
-    return value if type(value) in _AT_HAND else context.run(_settled, value)
-
-
-def _stays_on_loop(tool: Tool | None, executor: Any) -> bool:
-    """Tell whether a function may be called on the event loop: it is async and has all the time, or has to stay."""
-    return tool is None or not tool.metadata.parallel or (
-        executor is None and tool.metadata.timeout is None and tool._is_async)
-
-
 def _is_shippable(tool: Tool) -> bool:
     """Tell whether a function may go to an executor: what an importer made holds a connection, which cannot travel."""
     return tool.metadata.parallel and tool.metadata.source == "python"
