@@ -609,17 +609,26 @@ def _required(names: list[str], node: _Node) -> _Rule:
 
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
-    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()]
-    check = (_all_there if len(required) == len(plan) else _some_there)(plan)
+    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
+            if name in required or sub.table != _ANYTHING]
+    closed = _is_closed(node)
+    check = (_all_there(plan, len(subs) if closed else math.inf) if len(required) == len(subs) else
+             _some_there(plan, frozenset(subs).issuperset if closed else None))
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
+
+
+def _is_closed(node: _Node) -> bool:
+    """Tell whether an object may have the names in `properties` only: then these two keywords are one check."""
+    more = node.arguments.get("additionalProperties")
+    return more is not None and more.schema is False and not node.arguments.get("patternProperties")
 
 
 # The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
 _Plan = list[tuple[str, bool, "type | None", "_Check | None", _Check]]
 
 
-def _all_there(plan: _Plan) -> _Check:
+def _all_there(plan: _Plan, most: float) -> _Check:
     def check(value: dict[str, Any]) -> bool:
         try:
             for name, _, kind, test, fits in plan:
@@ -630,11 +639,11 @@ def _all_there(plan: _Plan) -> _Check:
                     return False
         except KeyError:
             return False
-        return True
+        return len(value) <= most
     return check
 
 
-def _some_there(plan: _Plan) -> _Check:
+def _some_there(plan: _Plan, knows: _Check | None) -> _Check:
     def check(value: dict[str, Any]) -> bool:
         for name, required, kind, test, fits in plan:
             if name in value:
@@ -645,7 +654,7 @@ def _some_there(plan: _Plan) -> _Check:
                     return False
             elif required:
                 return False
-        return True
+        return knows is None or knows(value)
     return check
 
 
@@ -672,8 +681,8 @@ def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
 def _additional_properties(sub: _Node, node: _Node) -> _Rule:
     known, table, each = node.arguments.get("properties", {}), None, _each(sub)
     searches = [_regex(source).search for source in node.arguments.get("patternProperties", ())]
-    if not searches and sub.schema is False:
-        table = _only([dict], frozenset(known).issuperset)
+    if sub.table == _ANYTHING or (known and _is_closed(node)):
+        table = _ANYTHING                   # nothing to check, or checked with the properties
     elif not searches and not known:
         table = _only([dict], lambda value: each(value.values()))
     words = f"is not allowed here (there are: {_listed(known)})" if known else "is not allowed here"
@@ -685,6 +694,7 @@ def _additional_properties(sub: _Node, node: _Node) -> _Rule:
 def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
     first, each = len(node.arguments.get(before, ())), _each(sub)
     return _Rule(list, lambda value: [(index, value[index], sub, ()) for index in range(first, len(value))],
+                 _ANYTHING if sub.table == _ANYTHING else
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
