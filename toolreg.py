@@ -3803,7 +3803,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result, from sync code."""
-        context, reason, texts = contextvars.copy_context(), None, _REFUSED     # texts: what the model reads on a failure
+        context, reason, texts = contextvars.copy_context(), None, _REFUSED     # texts: what the model reads then
         try:
             # 1. which tool, and do the arguments fit?
             tool, arguments, reason = self._admitted(call)
