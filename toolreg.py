@@ -188,7 +188,7 @@ _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 def _read_json(text: str) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
+    if len(text) > MAX_DEPTH < text.count("[") + text.count("{"):
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
@@ -2480,7 +2480,7 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
 # 7. Messages: what travels
 #    uses 1
 # ---------------------------------------------------------------------------
-@dataclass
+@dataclass(init=False)
 class ToolCall:
     """What a model asks for: run the tool `name` with `arguments`.
 
@@ -2495,34 +2495,30 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] | str
 
-    def __post_init__(self) -> None:
-        self.arguments = _arguments_of(self.arguments)
+    def __init__(self, id: str, name: str, arguments: Any) -> None:
+        self.id, self.name, self.arguments = id, name, _arguments_of(arguments)
 
 
-def _arguments_of(given: Any) -> Any:
+def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
-    if given is None or isinstance(given, str):
-        found = _object_in(given or "")
-        return given if found is None else found
+    if isinstance(given, str):
+        try:
+            value = _read_json(given)
+        except ValueError:
+            return given if given.strip() else {}
+        if type(value) is dict or value is None:
+            return value or {}
+        inner = _arguments_of(value, wraps - 1) if wraps and type(value) is str else value
+        return inner if type(inner) is dict else given
     try:                                    # copied: a tool that changes its arguments must not change a message
-        return _copied(dict(given)) if isinstance(given, Mapping) else _write_json(given)
+        return _copied(dict(given or {})) if given is None or isinstance(given, Mapping) else _write_json(given)
     except (TypeError, ValueError, RecursionError):
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
-    """Give the JSON object in a text, also where the text holds it as a JSON string; None where there is none."""
-    value: Any = text
-    for _ in range(3):                      # the object, in a string, in a string
-        try:
-            value = _read_json(value)
-        except ValueError:
-            return None if value.strip() else {}
-        if type(value) is dict or value is None:
-            return value or {}
-        if type(value) is not str:
-            return None
-    return None
+    found = _arguments_of(text)
+    return found if isinstance(found, dict) else None
 
 
 def _fault_in(text: str) -> str:

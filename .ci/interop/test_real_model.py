@@ -1,5 +1,6 @@
 """A real language model (SmolLM2-135M, llama.cpp, one CPU thread) behind HttpModel: its form is asserted."""
 
+import functools
 import json
 import socket
 import subprocess
@@ -153,6 +154,7 @@ def test_a_history_with_cut_arguments_and_null_content_is_taken(base_url):
 
 def test_chat_on_the_command_line_shows_the_whole_flow(base_url, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(toolreg, "HttpModel", functools.partial(toolreg.HttpModel, temperature=0))     # else it varies
     (tmp_path / "sums.py").write_text("def add(a: int, b: int) -> int:\n    'Add two integers.'\n    return a + b\n")
     assert (
         toolreg.main(
