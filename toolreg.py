@@ -2870,11 +2870,15 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
     """Read the commonest spelling without the table, since every call passes here; None for any other."""
     calls = []
-    for entry in entries:
-        function = entry.get("function") if type(entry) is dict else None
-        if type(function) is not dict or type(entry.get("id")) is not str or type(function.get("name")) is not str:
-            return None
-        calls.append(ToolCall(entry["id"] or _fresh_id(), function["name"], function.get("arguments", "")))
+    try:
+        for entry in entries:
+            function, call_id = entry["function"], entry["id"]
+            name, arguments = function["name"], function["arguments"]
+            if type(call_id) is not str or type(name) is not str:
+                return None
+            calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
+    except (TypeError, LookupError):
+        return None
     return calls
 
 
@@ -3652,6 +3656,8 @@ _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only 
 _SCALAR = frozenset({str, int, float, bool, type(None)})
 _Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
 _NO_JOBS: _Jobs = deque()
+_Places = tuple[Iterable[int], _Jobs, int]  # which to run here, which beside each other, how many at once
+_ALONE: _Places = ((0,), _NO_JOBS, 1)
 
 
 class ToolRegistry:
@@ -3836,7 +3842,8 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else context.run(_settled, value)
             else:
                 value = context.run(_elsewhere, (tool, tool.func, args, kwargs), executor)
-            result = _success(call, reason, value)
+            content, value = value if type(value) is _Answer else (_content_of(value), value)
+            result = ToolResult(call.id, call.name, content, False, reason, value)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
@@ -3860,7 +3867,8 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else await _stepwise(context, value)
             else:
                 value = (await _aelsewhere((tool, tool.func, args, kwargs), executor, context)).get()
-            result = _success(call, reason, value)
+            content, value = value if type(value) is _Answer else (_content_of(value), value)
+            result = ToolResult(call.id, call.name, content, False, reason, value)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         if self.after_call is not None:
@@ -3898,18 +3906,20 @@ class ToolRegistry:
         with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
         through at once and carries `.results`: a ToolResult or None per call.
         """
-        return self._execute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+        workers = None if max_workers is None else _checked_workers(max_workers)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
                                   executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+        workers = None if max_workers is None else _checked_workers(max_workers)
+        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
-    def _execute(self, calls: list[ToolCall], max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+    def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, apart, workers = self._places(calls, max_workers)
+        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
         try:
             wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
             for index in here:
@@ -3922,11 +3932,11 @@ class ToolRegistry:
             raise
         return results
 
-    async def _aexecute(self, calls: list[ToolCall], max_workers: int | None = None,
+    async def _aexecute(self, calls: list[ToolCall], workers: int | None = None,
                         executor: Any = None) -> list[ToolResult]:
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, apart, workers = self._places(calls, max_workers)
+        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
         tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
         try:
             for index in here:
@@ -3940,10 +3950,10 @@ class ToolRegistry:
             raise
         return results
 
-    def _places(self, calls: list[ToolCall], max_workers: int | None) -> tuple[Iterable[int], _Jobs, int]:
-        """Give the indices of the calls to run on this thread, those to run beside each other, and how many at once."""
-        workers = self.max_workers if max_workers is None else _checked_workers(max_workers)
-        if len(calls) < 2 or workers == 1 or _is_on_loop():
+    def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
+        """Say where the calls of one turn shall run."""
+        workers = workers or self.max_workers
+        if workers == 1 or _is_on_loop():
             return range(len(calls)), _NO_JOBS, workers
         apart = {index: call for index, call in enumerate(calls)
                  if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
@@ -3997,11 +4007,6 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     if len(calls) != 1:
         raise TypeError(f"call: must be one call, or a name and its arguments (got {_shown(call)})")
     return calls[0]
-
-
-def _success(call: ToolCall, reason: str | None, value: Any) -> ToolResult:
-    content, value = value if type(value) is _Answer else (_content_of(value), value)
-    return ToolResult(call.id, call.name, content, False, reason, value)
 
 
 def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
@@ -4156,22 +4161,25 @@ async def _all_done(tasks: list[Any]) -> None:
 @types.coroutine
 def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, Any]:
     """Await a value so that its every step runs in a context of its own, as a thread's work does."""
-    final = type(value) is not types.CoroutineType      # what a coroutine gives may have to be awaited too
-    coroutine = _asettled(value) if final else value
-    step, given = coroutine.send, None
-    while True:
+    kept: list[Any] = []
+    steps = _kept_in(kept, value).__await__()
+    awaited = context.run(next, steps, kept)        # gives `kept` at the end: an exception would take longer
+    while awaited is not kept:
+        try:
+            step, given = steps.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = steps.throw, error
         try:
             awaited = context.run(step, given)
-        except StopIteration as done:
-            if final or type(done.value) in _AT_HAND:
-                return done.value
-            final, coroutine = True, _asettled(done.value)
-            step, given = coroutine.send, None
-            continue
-        try:
-            step, given = coroutine.send, (yield awaited)
-        except BaseException as error:      # a cancellation too has to reach the coroutine
-            step, given = coroutine.throw, error
+        except StopIteration:
+            break
+    return kept[0]
+
+
+async def _kept_in(place: list[Any], value: Any) -> None:
+    if type(value) is types.CoroutineType:
+        value = await value
+    place.append(value if type(value) in _AT_HAND else await _asettled(value))
 
 
 # --- for importers
