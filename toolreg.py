@@ -2579,9 +2579,11 @@ class ToolResult:
 API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
 
 
-def _check_format(api_format: str, formats: Sequence[str] = API_FORMATS[:-1]) -> None:     # mcp: tools out only
-    if api_format not in formats:
-        raise ValueError(f"api_format: must be one of {', '.join(formats)} (got {_shown(api_format)})")
+class _Formats(dict[str, Any]):
+    """Have a row for each API format; asked for another, say which there are."""
+
+    def __missing__(self, api_format: Any) -> Any:
+        raise ValueError(f"api_format: must be one of {', '.join(self)} (got {_shown(api_format)})")
 
 
 # --- tools out
@@ -2591,8 +2593,7 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
 
     `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
     """
-    _check_format(api_format, API_FORMATS)
-    schemas = []
+    spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
         parameters = _object_root(tool.parameters, merged=api_format != "mcp")
@@ -2600,7 +2601,7 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
             parameters = _with_reason(parameters)
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
         schema = {"name": tool.name, "description": in_words,
-                  **_TOOL[api_format](tool, parameters, strict if known.strict is None else known.strict)}
+                  **spell(tool, parameters, strict if known.strict is None else known.strict)}
         schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
     return schemas
 
@@ -2613,7 +2614,7 @@ def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dic
     return {"parameters": _strict({**_CLOSED, **parameters}) if strict else parameters, "strict": strict}
 
 
-_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = {
+_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = _Formats({
     "openai-chat": _function,
     # the Responses API takes a tool that does not speak of strict for a strict one
     "openai-responses": lambda *tool: {"type": "function", "strict": False, **_function(*tool)},
@@ -2623,7 +2624,7 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
         {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
     "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
         key: _copied(tool.metadata.extra[key]) for key in ("title", "annotations") if key in tool.metadata.extra}},
-}
+})
 
 
 # --- schemas for those who take less than JSON Schema; a call is still checked against the whole
@@ -2803,19 +2804,18 @@ def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _
 
 
 # --- tool choice out
-_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = {      # of a word, of a tool's name
+_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = _Formats({      # of a word, of a tool's name
     "openai-chat": (str, lambda name: {"type": "function", "function": {"name": name}}),
     "openai-responses": (str, lambda name: {"type": "function", "name": name}),
     "anthropic": (lambda word: {"type": "any" if word == "required" else word},
                   lambda name: {"type": "tool", "name": name}),
     "gemini": (lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
                lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
-}
+})
 
 
 def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
     """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
-    _check_format(api_format)
     of_word, of_name = _CHOICE[api_format]
     word = "required" if choice == "any" else choice
     return of_word(word) if word in ("auto", "none", "required") else of_name(choice)
@@ -2855,7 +2855,7 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
 def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
-        _check_format(api_format)
+        _CALL[api_format]                   # raises where there is none
     entries = response.get("tool_calls") if type(response) is dict else response
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
@@ -2978,15 +2978,15 @@ def _object(call: ToolCall) -> dict[str, Any]:
 
 
 _PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
-_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = {
+_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = _Formats({
     "openai-chat": lambda call: {"id": call.id, "type": "function",
                                  "function": {"name": call.name, "arguments": _text(call)}},
     "openai-responses": lambda call: {"type": "function_call", "call_id": call.id, "name": call.name,
                                       "arguments": _text(call)},
     "anthropic": lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
     "gemini": lambda call: {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}},
-}
-_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
+})
+_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = _Formats({
     "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
     "openai-responses": lambda result: {
         "type": "function_call_output", "call_id": result.tool_call_id, "output": result.content},
@@ -2995,18 +2995,19 @@ _RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = {
     "gemini": lambda result: {"functionResponse": {
         "name": result.name, "response": {"error" if result.is_error else "output": result.content},
         **_gemini_id(result.tool_call_id)}},
-}
+})
 
 
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    _check_format(api_format)
     calls = list(calls)
-    return _assistant("", calls, api_format) if calls else []
+    messages = _assistant("", calls, api_format)
+    return messages if calls else []
 
 
 def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    parts, said = [_CALL[api_format](call) for call in calls], {"role": "assistant", "content": text}
+    spell, said = _CALL[api_format], {"role": "assistant", "content": text}
+    parts = [spell(call) for call in calls]
     if api_format == "openai-responses":
         return [said] * bool(text) + parts
     if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
@@ -3019,7 +3020,6 @@ def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[s
 def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
-    _check_format(api_format)
     spell = _RESULT[api_format]
     spelled = [spell(result) for result in results]
     in_one = spelled and api_format in ("anthropic", "gemini")
@@ -3027,7 +3027,7 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
 
 
 def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    _check_format(api_format)
+    _CALL[api_format]                       # raises where there is none
     return {"role": "user", "parts": [{"text": text}]} if api_format == "gemini" else {"role": "user", "content": text}
 
 
@@ -3099,10 +3099,10 @@ def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") ->
 
     A call that was cut keeps the text that came, so it is answered with an error and never run.
     """
-    _check_format(api_format)
+    collect = _COLLECT[api_format]
     events = [_event(chunk) for chunk in chunks]
     try:
-        return _COLLECT[api_format](events)
+        return collect(events)
     except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
 
@@ -3216,9 +3216,9 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": "model", "parts": parts}
 
 
-_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
     "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
-    "gemini": _collect_gemini}
+    "gemini": _collect_gemini})
 
 
 # ---------------------------------------------------------------------------
@@ -3858,13 +3858,12 @@ class ToolRegistry:
             tool, arguments, reason = self._admitted(call)
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                await _stepwise(context, context.run(self.before_call, call, reason))
+                await _stepwise(context, self.before_call, (call, reason))
             texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
             texts = _FAILED
             if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
-                value = context.run(tool.func, *args, **kwargs)
-                value = value if type(value) in _AT_HAND else await _stepwise(context, value)
+                value = await _stepwise(context, tool.func, args, kwargs)
             else:
                 value = (await _aelsewhere((tool, tool.func, args, kwargs), executor, context)).get()
             content, value = value if type(value) is _Answer else (_content_of(value), value)
@@ -3872,7 +3871,7 @@ class ToolRegistry:
         except Exception as error:
             result = _failure(call, reason, error, texts)
         if self.after_call is not None:
-            await _stepwise(context, context.run(self.after_call, call, result))
+            await _stepwise(context, self.after_call, (call, result))
         return result
 
     def _admitted(self, call: ToolCall) -> tuple[Tool, dict[str, Any], str | None]:
@@ -4129,9 +4128,9 @@ async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) ->
 
     async def finished() -> _Outcome:
         if tool._is_async and (executor is None or not _is_shippable(tool)):
-            return await _acaught(_stepwise(context, func(*args, **kwargs)))
+            return await _acaught(_stepwise(context, func, args, kwargs))
         outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context.copy(), _called))
-        return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.value))
+        return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.get))
 
     task = asyncio.ensure_future(finished())
     try:
@@ -4159,10 +4158,11 @@ async def _all_done(tasks: list[Any]) -> None:
 
 
 @types.coroutine
-def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, Any]:
-    """Await a value so that its every step runs in a context of its own, as a thread's work does."""
+def _stepwise(context: contextvars.Context, func: Callable[..., Any], args: tuple[Any, ...] = (),
+              kwargs: dict[str, Any] = {}) -> Generator[Any, Any, Any]:         # noqa: B006
+    """Call a function, sync or async, so that its every step runs in a context of its own, as a thread's work does."""
     kept: list[Any] = []
-    steps = _kept_in(kept, value).__await__()
+    steps = _kept_in(kept, func, args, kwargs).__await__()
     awaited = context.run(next, steps, kept)        # gives `kept` at the end: an exception would take longer
     while awaited is not kept:
         try:
@@ -4176,7 +4176,8 @@ def _stepwise(context: contextvars.Context, value: Any) -> Generator[Any, Any, A
     return kept[0]
 
 
-async def _kept_in(place: list[Any], value: Any) -> None:
+async def _kept_in(place: list[Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    value = func(*args, **kwargs)
     if type(value) is types.CoroutineType:
         value = await value
     place.append(value if type(value) in _AT_HAND else await _asettled(value))
