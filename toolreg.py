@@ -189,11 +189,12 @@ _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 def _read_json(text: str) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where."""
-    if len(text) > MAX_DEPTH < text.count("[") + text.count("{"):
+    length = len(text)
+    if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == len(text):
+        if end == length:
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
@@ -209,6 +210,8 @@ def _read_json(text: str) -> Any:
 
 def _check_nesting(text: str) -> None:
     """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
     depth = 0
     for bracket in re.sub(_NOT_NESTING, "", text):
         depth += 1 if bracket in "[{" else -1
@@ -3816,63 +3819,65 @@ class ToolRegistry:
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
-        return self._run(_one_call(call, arguments), self.executor)
+        return self._execute([_one_call(call, arguments)])[0]
 
     async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        return await self._arun(_one_call(call, arguments), self.executor)
+        return (await self._aexecute([_one_call(call, arguments)]))[0]
 
-    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
-        """Take one call from the look-up to its result, from sync code."""
-        context, reason, texts = contextvars.copy_context(), None, _REFUSED     # texts: what the model reads then
+    def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
+        """Take one call from the look-up to its result, in a context of its own."""
+        reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
         try:
             # 1. which tool, and do the arguments fit?
             tool, arguments, reason = self._admitted(call)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                context.run(_apply, self.before_call, (call, reason), {})
+                _settled(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
-                value = context.run(tool.func, *args, **kwargs)
-                value = value if type(value) in _AT_HAND else context.run(_settled, value)
+                value = tool.func(*args, **kwargs)
+                value = value if type(value) in _AT_HAND else _settled(value)
             else:
-                value = context.run(_elsewhere, (tool, tool.func, args, kwargs), executor)
+                value = _elsewhere((tool, tool.func, args, kwargs), executor)
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
         if self.after_call is not None:
-            context.run(_apply, self.after_call, (call, result), {})
-        return result
+            _settled(self.after_call(call, result))
+        results[place] = result
 
-    async def _arun(self, call: ToolCall, executor: Any) -> ToolResult:
+    async def _arun(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
         """Do what `_run` does, step by step the same, on the running event loop."""
-        context, reason, texts = contextvars.copy_context(), None, _REFUSED
+        reason, texts = None, _REFUSED
         try:
             tool, arguments, reason = self._admitted(call)
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                await _stepwise(context, self.before_call, (call, reason))
+                await _asettled(self.before_call(call, reason))
             texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
             texts = _FAILED
             if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
-                value = await _stepwise(context, tool.func, args, kwargs)
+                value = tool.func(*args, **kwargs)
+                value = await value if type(value) is types.CoroutineType else value
+                value = value if type(value) in _AT_HAND else await _asettled(value)
             else:
-                value = (await _aelsewhere((tool, tool.func, args, kwargs), executor, context)).get()
+                value = (await _aelsewhere((tool, tool.func, args, kwargs), executor)).get()
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         if self.after_call is not None:
-            await _stepwise(context, self.after_call, (call, result))
-        return result
+            await _asettled(self.after_call(call, result))
+        results[place] = result
 
     def _admitted(self, call: ToolCall) -> tuple[Tool, dict[str, Any], str | None]:
         """Give the tool of a call, its arguments as they fit, without the reason, and the reason."""
@@ -3922,7 +3927,7 @@ class ToolRegistry:
         try:
             wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
             for index in here:
-                results[index] = self._run(calls[index], executor)
+                contextvars.copy_context().run(self._run, calls[index], executor, results, index)
             if wait is not None:
                 wait()
         except BaseException as error:
@@ -3939,7 +3944,7 @@ class ToolRegistry:
         tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
         try:
             for index in here:
-                results[index] = await self._arun(calls[index], executor)
+                await _stepwise(self._arun(calls[index], executor, results, index))
             if tasks:
                 await _all_done(tasks)
         except BaseException as error:
@@ -4023,7 +4028,8 @@ def _content_of(value: Any) -> str:
         return value if value.isascii() else _printable(value)
     try:
         if _is_json(value):
-            return _printable(_write_json(value))
+            text = _write_json(value)
+            return text if text.isascii() else _printable(text)
     except (ValueError, RecursionError):
         pass                                # NaN, or a value within itself
     spelled = to_json(value)
@@ -4059,8 +4065,8 @@ def _elsewhere(work: Any, executor: Any) -> Any:
     if (tool.metadata.timeout is None and not shipped) or _is_on_loop():
         return _apply(*function)
     if tool._is_async and not shipped and _background_loop() is None:
-        return _wait_for(_aelsewhere(work, None, contextvars.copy_context())).get()
-    future = _started(work, executor, contextvars.copy_context(), _apply)
+        return _wait_for(_aelsewhere(work, None)).get()
+    future = _started(work, executor, _apply)
     try:
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
@@ -4073,14 +4079,15 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _started(work: Any, executor: Any, context: contextvars.Context, call: Any) -> Any:
+def _started(work: Any, executor: Any, call: Any) -> Any:
     """Start a tool's function elsewhere; give the future of its _Outcome."""
     tool, func, args, kwargs = work
     if executor is not None and _is_shippable(tool):
         return executor.submit(_apply_shipped, func, args, kwargs)
     if tool._is_async:
         return _start_on_loop(func(*args, **kwargs))
-    return _on_daemon(context.run, call, func, args, kwargs, timed=tool if tool.metadata.timeout else None)
+    return _on_daemon(contextvars.copy_context().run, call, func, args, kwargs,
+                      timed=tool if tool.metadata.timeout else None)
 
 
 def _apply_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
@@ -4106,31 +4113,30 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
                 index, call = jobs.popleft()
             except IndexError:
                 return                      # another worker was faster
-            outcome = _caught(run, call, executor)
+            outcome = _caught(contextvars.copy_context().run, run, call, executor, results, index)
             if outcome.error is not None:
                 jobs.clear()
-            done.put((index, outcome))
+            done.put(outcome)
 
     def wait() -> None:
         for _ in range(count):
-            index, outcome = done.get()
-            results[index] = outcome.get()
+            done.get().get()
 
     for _ in range(min(workers, count)):
         _on_daemon(contextvars.copy_context().run, work)
     return wait
 
 
-async def _aelsewhere(work: Any, executor: Any, context: contextvars.Context) -> _Outcome:
+async def _aelsewhere(work: Any, executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
     import asyncio
     tool, func, args, kwargs = work
 
     async def finished() -> _Outcome:
         if tool._is_async and (executor is None or not _is_shippable(tool)):
-            return await _acaught(_stepwise(context, func, args, kwargs))
-        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, context.copy(), _called))
-        return outcome if type(outcome.value) in _AT_HAND else await _acaught(_stepwise(context, outcome.get))
+            return await _acaught(func(*args, **kwargs))
+        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, _called))
+        return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
 
     task = asyncio.ensure_future(finished())
     try:
@@ -4147,7 +4153,7 @@ def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: li
 
     async def work(index: int, call: ToolCall) -> None:
         async with gate:
-            results[index] = await run(call, executor)
+            await run(call, executor, results, index)
 
     return [asyncio.ensure_future(work(index, call)) for index, call in jobs]
 
@@ -4158,13 +4164,11 @@ async def _all_done(tasks: list[Any]) -> None:
 
 
 @types.coroutine
-def _stepwise(context: contextvars.Context, func: Callable[..., Any], args: tuple[Any, ...] = (),
-              kwargs: dict[str, Any] = {}) -> Generator[Any, Any, Any]:         # noqa: B006
-    """Call a function, sync or async, so that its every step runs in a context of its own, as a thread's work does."""
-    kept: list[Any] = []
-    steps = _kept_in(kept, func, args, kwargs).__await__()
-    awaited = context.run(next, steps, kept)        # gives `kept` at the end: an exception would take longer
-    while awaited is not kept:
+def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
+    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
+    context, steps = contextvars.copy_context(), coroutine.__await__()
+    awaited = context.run(next, steps, _ENDED)      # an exception at the end would take longer
+    while awaited is not _ENDED:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
@@ -4172,15 +4176,10 @@ def _stepwise(context: contextvars.Context, func: Callable[..., Any], args: tupl
         try:
             awaited = context.run(step, given)
         except StopIteration:
-            break
-    return kept[0]
+            return
 
 
-async def _kept_in(place: list[Any], func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    value = func(*args, **kwargs)
-    if type(value) is types.CoroutineType:
-        value = await value
-    place.append(value if type(value) in _AT_HAND else await _asettled(value))
+_ENDED = object()
 
 
 # --- for importers
