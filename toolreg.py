@@ -1180,6 +1180,11 @@ class Validator:
         finally:
             self._memo.clear()
 
+    def check_for(self, kind: type) -> Callable[[Any], bool]:
+        """Give what is_valid comes to for a value that is known to be of this type: mostly a single check."""
+        checks = self._root.table.get(kind, ()) if self._root.table and not self._guarded else ()
+        return checks[0] if len(checks) == 1 else self.is_valid
+
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
         return iter(self._run(self._root.faults, [ValidationError("is nested too deeply")], value))
@@ -3228,7 +3233,7 @@ _COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
 
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
-#    uses 1 2 5 6 7 8
+#    uses 1 2 4 5 6 7 8
 # ---------------------------------------------------------------------------
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
@@ -3360,6 +3365,10 @@ class Tool:
         return Validator(self.parameters)
 
     @functools.cached_property
+    def _fits(self) -> Callable[[dict[str, Any]], bool]:
+        return self._validator.check_for(dict)
+
+    @functools.cached_property
     def _declares_reason(self) -> bool:
         return _declares_reason(_object_root(self.parameters))
 
@@ -3395,7 +3404,11 @@ class Tool:
 
     def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
         arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
-        return self._kwargs(arguments if self._validator.is_valid(arguments) else self._mended(arguments, coerce))
+        try:
+            arguments = arguments if self._fits(arguments) else self._mended(arguments, coerce)
+            return ((), arguments) if self.bind is None else self.bind(arguments)
+        except ToolArgumentError as error:
+            raise _misfit(self.name, error.errors) from None
 
     def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
         if not isinstance(arguments, dict):
@@ -3403,21 +3416,12 @@ class Tool:
         return _split_reason(arguments, self._declares_reason)
 
     def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Coerce arguments that do not fit, or raise ToolArgumentError with all that is wrong."""
+        """Coerce arguments that do not fit, or raise a ToolArgumentError that holds all that is wrong."""
         nearest = self._validator.nearest(arguments) if coerce else arguments
         errors = list(self._validator.iter_errors(nearest))
         if errors:
-            raise _misfit(self.name, errors)
+            raise _unfit(*errors)
         return typing.cast("dict[str, Any]", nearest)
-
-    def _kwargs(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Convert arguments that fit into what the function takes."""
-        if self.bind is None:
-            return (), arguments
-        try:
-            return self.bind(arguments)
-        except ToolArgumentError as error:
-            raise _misfit(self.name, error.errors) from None
 
 
 def _is_async(func: Any) -> bool:
@@ -3839,7 +3843,7 @@ class ToolRegistry:
                 _settled(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -3848,7 +3852,7 @@ class ToolRegistry:
             else:
                 value = _elsewhere((tool, tool.func, args, kwargs), executor)
             content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
@@ -3865,7 +3869,7 @@ class ToolRegistry:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
                 await _asettled(self.before_call(call, reason))
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool._kwargs(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
             texts = _FAILED
             if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
                 value = tool.func(*args, **kwargs)
@@ -3874,7 +3878,7 @@ class ToolRegistry:
             else:
                 value = (await _aelsewhere((tool, tool.func, args, kwargs), executor)).get()
             content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         if self.after_call is not None:
@@ -3888,7 +3892,7 @@ class ToolRegistry:
             raise self._absence(call.name)
         if type(arguments) is not dict or TOOLCALL_REASON in arguments:
             arguments, reason = tool._split(arguments)
-        if not tool._validator.is_valid(arguments):
+        if not tool._fits(arguments):
             arguments = tool._mended(arguments, self.coerce)
         return tool, arguments, reason
 
@@ -4019,6 +4023,8 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
+    if texts is _REFUSED and isinstance(error, ToolArgumentError) and error.errors:
+        error = _misfit(call.name, error.errors)
     text = next(text for kind, text in texts.items() if isinstance(error, kind))
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)

@@ -71,7 +71,7 @@ MUTANTS = [
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
-    (10, "arguments), _DENIED\n                context.run", "arguments), _FAILED\n                context.run"),
+    (10, "arguments), _DENIED\n                _settled", "arguments), _FAILED\n                _settled"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
     # 11. the loop
     (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
