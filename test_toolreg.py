@@ -1483,6 +1483,18 @@ class Says:
         self.__dict__.update(said)
 
 
+class Predicate(Says):
+    """Be named as a note of annotated-types."""
+
+
+class AfterValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class BeforeValidator(Says):
+    """Be named as a note of pydantic."""
+
+
 class Field(Says):
     """Is like what pydantic's `Field(...)` gives, as far as we look."""
 
@@ -1825,6 +1837,9 @@ def test_a_type_that_grows_without_end_is_refused():
         (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
         (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
         (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
+        (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
+        (Annotated[int, AfterValidator(func=lambda number: 1 // number)], 0,
+         ["(root): is refused (ZeroDivisionError: integer division or modulo by zero)"]),
         (DayBox, {"item": "x"}, ['item: "x" is not a date']),
         (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
         (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
@@ -1838,6 +1853,21 @@ def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, er
         from_json(annotation, wire)
     assert [str(error) for error in caught.value.errors] == errors
     assert all(isinstance(error, ValidationError) for error in caught.value.errors)
+
+
+def test_functions_in_notes_are_called_with_what_was_read_or_refused():
+    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
+    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
+    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
+        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
+            ToolRegistry().register(annotated_with(note), name="f")
+
+
+def annotated_with(note):
+    def func(n: Annotated[int, note]): ...
+    return func
 
 
 @pytest.mark.parametrize(
@@ -7398,6 +7428,12 @@ def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_fi
     assert json.loads(run_main(capsys, "schema", "functions.py")[1])[0]["function"]["name"] == "greet"
 
 
+def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(user_files, capsys):
+    with pytest.warns(ToolRegWarning, match=r'functions.py: 1 of 3 tools left out:\n- strange: tool "strange": x: '):
+        status, out, err = run_main(capsys, "list", "functions.py")
+    assert (status, out.split()[::2], err) == (0, ["greet", "a", "fail"], "")
+
+
 @pytest.mark.parametrize(
     "argv, told",
     [
@@ -7415,7 +7451,7 @@ def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_fi
         (["list", "sibling"], "sibling: there is no ToolRegistry and no public function in it"),
         (["schema", "my_tools.py:nope"], "my_tools.py: there is no nope in it"),
         (["schema", "my_tools:add.x.y"], "there is no add.x.y in it"),
-        (["list", "functions.py"], 'tool "strange": x: '),
+        (["list", "functions.py:strange"], 'tool "strange": x: '),
         (["call", "functions.py:fail", '{"n": 1}'], 'the tool "fail" failed: ValueError: no \\x1b[31mn second'),
         (
             ["call", "my_tools.py:add", '{"b": 1}'],

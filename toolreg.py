@@ -1796,6 +1796,20 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
     return form._replace(read=read)
 
 
+def _passed_through(form: _Form, func: Callable[[Any], Any], changes: bool) -> _Form:
+    """Call a function with what was read: it gives another value, or else says whether this one is right."""
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            given = func(value)
+        except Exception as error:
+            raise _refused_by(error) from None
+        if not (changes or given):
+            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
+        return given if changes else value
+    return form._replace(read=read)
+
+
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
     alias = typing.get_origin(annotation) or annotation
     value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
@@ -2037,6 +2051,12 @@ class _Builder:
                 if isinstance(text, str):
                     self.foreign = self.foreign or keyword == "pattern"
                     form.schema[keyword] = text
+            kind, func = type(note).__name__, typing.cast(Any, getattr(note, "func", None))
+            alone = not hasattr(func, "__code__") or func.__code__.co_argcount - len(func.__defaults__ or ()) < 2
+            if callable(func) and kind in ("Predicate", "AfterValidator") and alone:        # it takes the value alone
+                form = _passed_through(form, func, changes=kind == "AfterValidator")
+            elif callable(func) and kind.endswith("Validator"):
+                self.refuse(kind, "a pydantic model that has this field")
         return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
@@ -3631,13 +3651,10 @@ def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _
         except ToolRegError as error:
             tools.refused[wished] = str(error)
     if tools.refused:
-        warnings.warn(_refusals(source, len(makers), tools.refused), ToolRegWarning, stacklevel=4)
+        reasons = "".join(f"\n- {name}: {reason}" for name, reason in tools.refused.items())
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{reasons}", ToolRegWarning,
+                      stacklevel=4)
     return tools
-
-
-def _refusals(source: str, count: int, refused: Mapping[str, str]) -> str:
-    reasons = "".join(f"\n- {name}: {reason}" for name, reason in refused.items())
-    return f"{source}: {len(refused)} of {count} tools left out:{reasons}"
 
 
 # ---------------------------------------------------------------------------
@@ -5930,7 +5947,7 @@ __all__ += ["HttpModel"]
 
 # ---------------------------------------------------------------------------
 # 19. Command line, and the trace it prints
-#    uses 1 3 5 7 8 10 11
+#    uses 1 3 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
@@ -6197,10 +6214,14 @@ def _tools_at(target: str) -> ToolRegistry:
     place, _, name = rest.partition(":")
     module = _module_at(drive + place)
     registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
-    found: Any = registry or [thing for name, thing in vars(module).items() if name[0] != "_"
-                              and inspect.isfunction(thing) and thing.__module__ == module.__name__]
+    found: Any = registry
     if name:
         found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
+    elif not registry:
+        found = _usable(place, [
+            (name, lambda name, func=thing: Tool.from_function(func, name=name))        # type: ignore[misc]
+            for name, thing in vars(module).items()
+            if name[0] != "_" and inspect.isfunction(thing) and thing.__module__ == module.__name__])
     if not found:
         raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
     return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])

@@ -16,6 +16,7 @@ import typing_extensions
 from toolreg import (
     Tool,
     ToolArgumentError,
+    ToolDefinitionError,
     ToolRegistry,
     check_schema,
     from_json,
@@ -203,6 +204,17 @@ def test_notes_on_a_number_are_said_in_the_schema(note, says):
 )
 def test_notes_on_a_text_are_said_in_the_schema(note, says):
     assert schema_of(Annotated[str, note]) == {"type": "string", **says}
+
+
+def test_functions_in_notes_are_called_or_refused():
+    lower = Annotated[str, annotated_types.Predicate(str.islower), pydantic.AfterValidator(str.upper)]
+    assert from_json(lower, "abc") == "ABC" and from_json(annotated_types.LowerCase[str], "abc") == "abc"
+    for unfit in (lambda: from_json(lower, "aBc"), lambda: from_json(annotated_types.IsFinite[float], float("inf"))):
+        with pytest.raises(ToolArgumentError, match="is refused|is not a number"):
+            unfit()
+    for note in (pydantic.BeforeValidator(int), pydantic.AfterValidator(lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
 
 
 class Draft(typing_extensions.TypedDict, total=False):
