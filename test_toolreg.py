@@ -2922,9 +2922,14 @@ def test_further_keywords_have_the_schema_of_their_annotation():
 # ---------------------------------------------------------------------------
 # 7. Messages: what travels
 # ---------------------------------------------------------------------------
+def encoded(value, times):
+    return encoded(json.dumps(value), times - 1) if times else value
+
+
 @pytest.mark.parametrize("given_arguments, arguments", [
     ('{"a": 1}', {"a": 1}), ("", {}), ("  ", {}), ("null", {}), (None, {}), ("{}", {}), ('""', {}),
-    ('"{\\"a\\": 1}"', {"a": 1}), ({"a": 1}, {"a": 1}),
+    ('"{\\"a\\": 1}"', {"a": 1}), (encoded({"a": 1}, 3), {"a": 1}), (encoded({"a": 1}, 4), encoded({"a": 1}, 4)),
+    ({"a": 1}, {"a": 1}),
     ('{"a": 1', '{"a": 1'), ("[1]", "[1]"), ("5", "5"), ('"x"', '"x"'), ("wide", "wide"), ([1, 2], "[1, 2]"),
     ('{"a": NaN}', '{"a": NaN}'), ('{"a": 1}{"b": 2}', '{"a": 1}{"b": 2}'),
 ])

@@ -2533,8 +2533,8 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
 class ToolCall:
     """What a model asks for: run the tool `name` with `arguments`.
 
-    Text that holds a JSON object becomes the dict; empty text, null and None become {}; an object that was
-    encoded twice is decoded twice. Any other text stays, and the call will be answered with an error.
+    Text that holds a JSON object, encoded once or up to three times, becomes the dict; empty text, null and None
+    become {}. Any other text stays, and the call will be answered with an error.
 
     >>> ToolCall("call_1", "add", '{"a": 1}').arguments
     {'a': 1}

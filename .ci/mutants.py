@@ -56,7 +56,7 @@ MUTANTS = [
     (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
     (6, "if name in takes.hidden or not (name in known or takes.rest)]", "if not (name in known or takes.rest)]"),
     # 7. messages
-    (7, "wraps and type(value) is str", "wraps == 2 and type(value) is str"),
+    (7, "wraps and type(value) is str", "wraps > 1 and type(value) is str"),
     # 8. provider formats
     (8, "if think_augment if known.think_augment is None else known.think_augment:", "if think_augment:"),
     (8, "strict = strict and _strict_fault(tool.parameters) is None", "strict = bool(strict)"),
