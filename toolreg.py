@@ -50,7 +50,6 @@ import sys
 import time
 import types
 import typing
-import warnings
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -867,10 +866,11 @@ _VOCABULARIES: dict[str, dict[str, _Row]] = {
     "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
 
 
-class _Dialect(NamedTuple):
-    rows: dict[str, _Row]
-    ref_alone: bool = False                 # what stands beside a $ref is ignored
-    asserts_formats: bool = False
+class _Dialect:
+    """Say which keywords there are; `ref_alone`: what stands beside a `$ref` is ignored."""
+
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
+        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
 
 
 _DIALECTS = {DRAFT_2020_12: _Dialect(
@@ -1067,7 +1067,7 @@ class _Compiler:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
         kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return base._replace(rows=kept, asserts_formats="format-assertion" in listed)
+        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -2325,14 +2325,14 @@ _ANNOTATED: Any = type(Injected)
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
-class _Takes(NamedTuple):
+class _Takes:
     """Hold what a function takes: what the model may fill in, and how it is passed."""
 
-    offered: list[_Field]
-    positional: list[inspect.Parameter]     # positional-only, in order, hidden ones too
-    rest: list[Any]                         # the annotation of **kwargs, where there is one
-    injected: Mapping[str, Any]             # parameter -> value or ContextVar
-    hidden: set[str]                        # what the model must not send
+    def __init__(self, injected: Mapping[str, Any], hidden: set[str]) -> None:
+        self.offered: list[_Field] = []
+        self.positional: list[inspect.Parameter] = []       # positional-only, in order, hidden ones too
+        self.rest: list[Any] = []                           # the annotation of **kwargs, where there is one
+        self.injected, self.hidden = injected, hidden       # {parameter: value or ContextVar}; not for the model
 
     def names(self) -> list[str]:
         return [each.name for each in self.offered]
@@ -2350,7 +2350,7 @@ def _annotated_part(func: Any) -> Any:
 def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
     """Sort the parameters of a function; note what cannot be offered."""
     bound = func.keywords if isinstance(func, functools.partial) else {}
-    takes = _Takes([], [], [], inject, {*inject, *bound})
+    takes = _Takes(inject, {*inject, *bound})
     try:
         parameters = inspect.signature(func, **_LENIENT_SIGNATURE).parameters
     except (TypeError, ValueError) as error:
@@ -3472,14 +3472,14 @@ _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
-class _Outcome(NamedTuple):
+class _Outcome:
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
     Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
     """
 
-    value: Any
-    error: BaseException | None = None
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
 
     def get(self) -> Any:
         if self.error is not None:
@@ -3582,6 +3582,7 @@ def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) 
     import concurrent.futures
     import queue
     import threading
+    import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
     idle = _IDLE.setdefault(os.getpid(), [])        # a forked child has none of its parent's threads
@@ -3639,6 +3640,7 @@ class _ToolList(list[Tool]):
 
 def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
     """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
+    import warnings
     tools, makers = _ToolList(), list(rows)
     plain = [_legal_name(wished) for wished, _ in makers]
     seen: set[str] = set()
@@ -4744,13 +4746,11 @@ class HttpError(ToolRegError):
         self.status, self.headers, self.body = status, dict(headers or {}), body
 
 
-class _Target(NamedTuple):
+class _Target:
     """Hold a URL that was checked: whom to ask (once as text), and for what."""
 
-    origin: str
-    host: str
-    port: int
-    path: str
+    def __init__(self, origin: str, host: str, port: int, path: str) -> None:
+        self.origin, self.host, self.port, self.path = origin, host, port, path
 
     def __str__(self) -> str:
         return self.origin
@@ -5485,6 +5485,7 @@ class _Link:
 
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
+        import warnings
         value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
         for message in _objects(value if isinstance(value, list) else [value]):
             method, number = message.get("method"), message.get("id")
