@@ -255,15 +255,18 @@ def _words_of(error: BaseException) -> str:
         return ""
 
 
+_SCALAR = frozenset({str, int, float, bool, type(None)})
+
+
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
-    if type(value) is str or not isinstance(value, (dict, list, tuple)):
+    if not isinstance(value, (dict, list, tuple)):
         return value
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {key: _copied(item, levels - 1) for key, item in value.items()}
-    return [_copied(item, levels - 1) for item in value]
+        return {key: item if type(item) in _SCALAR else _copied(item, levels - 1) for key, item in value.items()}
+    return [item if type(item) in _SCALAR else _copied(item, levels - 1) for item in value]
 
 
 # ---------------------------------------------------------------------------
@@ -866,9 +869,7 @@ _VOCABULARIES: dict[str, dict[str, _Row]] = {
     "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
 
 
-class _Dialect:
-    """Say which keywords there are; `ref_alone`: what stands beside a `$ref` is ignored."""
-
+class _Dialect:             # ref_alone: what stands beside a $ref is ignored
     def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
         self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
 
@@ -2565,11 +2566,6 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
 
-def _object_in(text: str) -> dict[str, Any] | None:
-    found = _arguments_of(text)
-    return found if isinstance(found, dict) else None
-
-
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
@@ -2623,6 +2619,11 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
 
     `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
     """
+    return [_copied(schema) for schema in _tool_schemas(tools, api_format, think_augment, strict)]
+
+
+def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, strict: bool | None) -> list[Any]:
+    """Spell tools with parts that are not copied."""
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
@@ -2653,7 +2654,7 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
     "gemini": lambda tool, parameters, _:
         {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
     "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
-        key: _copied(tool.metadata.extra[key]) for key in ("title", "annotations") if key in tool.metadata.extra}},
+        key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}},
 })
 
 
@@ -2668,11 +2669,11 @@ _Document = tuple[dict[str, Any], Iterator[int]]        # what references are ab
 
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Copy a schema, with its root as the plain object that the APIs want."""
+    """Give a schema with its root as the plain object that the APIs want."""
     if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
         flat, _ = _flat(parameters, (parameters, iter(_MAX_REFERENCES)), frozenset(), merged=True)
         parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
-    return dict({"type": "object", "properties": {}, **_copied(parameters)}, type="object")
+    return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
 
 def _simple(schema: Any) -> dict[str, Any]:
@@ -3168,7 +3169,7 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         for entry in delta.get("tool_calls") or ():
             _add_delta(entry, calls, latest if choice.get("delta") else {})
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason
-    if reason is None and calls and _object_in(calls[-1]["function"]["arguments"]):
+    if reason is None and calls and isinstance(_arguments_of(calls[-1]["function"]["arguments"]) or "", dict):
         reason = "stop"                     # the last call is whole, so nothing was cut
     for call in calls:
         call["id"] = call["id"] or _fresh_id()
@@ -3186,7 +3187,7 @@ def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[
     call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
     known = call["function"] if call else {}
     if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
-                    and known["arguments"] and _object_in(known["arguments"]) is not None):
+                    and known["arguments"] and isinstance(_arguments_of(known["arguments"]), dict)):
         known = {"name": "", "arguments": ""}
         call = latest[index] = {"id": "", "type": "function", "function": known}
         calls.append(call)
@@ -3274,7 +3275,7 @@ def _legal_name(wished: str, distinct: bool = False) -> str:
 
 
 def _checked_name(name: Any) -> str:
-    if isinstance(name, str) and re.match(_LEGAL_NAME, name):
+    if isinstance(name, str) and _compiled(_LEGAL_NAME).match(name):
         return name
     suggestion = _legal_name(str(name))
     raise ToolDefinitionError(f"tool name: must be 1 to 64 of a-z A-Z 0-9 _ - (got {_shown(name)}; "
@@ -3681,7 +3682,6 @@ _FAILED: dict[type, str] = {
 }
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_SCALAR = frozenset({str, int, float, bool, type(None)})
 _Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
 _NO_JOBS: _Jobs = deque()
 _Places = tuple[Iterable[int], _Jobs, int]  # which to run here, which beside each other, how many at once
@@ -3837,8 +3837,7 @@ class ToolRegistry:
         if key not in cache:
             tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
-            cache[key] = build_tool_schemas(tools, api_format=api_format, strict=strict,
-                                            think_augment=self.think_augment)
+            cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
         return [_copied(schema) for schema in cache[key]]
 
     # --- one call
