@@ -1415,24 +1415,21 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _reads(make: _Read, parts: Callable[[Any], Iterable[tuple[str | int, _Read, Any]]]) -> _Read:
-    """Make a reader of `make`; where it fails, all (key, reader, part) are read again, so that all errors are told."""
-    def read(value: Any) -> Any:
-        try:
-            return make(value)
-        except ToolArgumentError:
-            raise _all_unfit(parts(value)) from None
-    return read
-
-
-def _all_unfit(parts: Iterable[tuple[str | int, _Read, Any]]) -> ToolArgumentError:
-    errors = []
+def _read_parts(parts: Iterable[tuple[str | int, _Read, Any]]) -> list[Any]:
+    """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
+    values, errors = [], []
     for key, read, part in parts:
         try:
-            read(part)
+            values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-    return _unfit(*errors)
+            errors += _moved(unfit, key)
+    if errors:
+        raise _unfit(*errors)
+    return values
+
+
+def _moved(unfit: ToolArgumentError, key: str | int) -> list[ValidationError]:
+    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
 
 
 def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
@@ -1440,33 +1437,33 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
     rows = tuple(readers.items())
 
     def read(value: Any) -> Any:
-        values = {**value}
-        try:                                        # as in _reads, but one call less: most arguments pass here
-            for name, read_part in rows:
-                if name in values:
+        values, errors = {**value}, []
+        for name, read_part in rows:                # as in _read_parts, but quicker: most arguments pass here
+            if name in values:
+                try:
                     values[name] = read_part(values[name])
-        except ToolArgumentError:
-            raise _all_unfit((name, read_part, value[name]) for name, read_part in rows if name in value) from None
+                except ToolArgumentError as unfit:
+                    errors += _moved(unfit, name)
+        if errors:
+            raise _unfit(*errors)
         return values
     return read if rows else _same
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read], in_order: Sequence[str] = ()) -> _Read:
+def _reads_class(construct: Callable[..., Any], read_fields: _Read, in_order: Sequence[str] = ()) -> _Read:
     """Make the reader of a class; what the class itself refuses is an error of the arguments.
 
     `in_order`: its parameters, if all of them can be given by place, which takes half the time.
     """
-    read_fields, count = _reads_fields(readers), len(in_order)
-    rows = [(name, readers.get(name)) for name in in_order]
+    count = len(in_order)
 
     def read(value: Any) -> Any:
+        values = read_fields(value)
         try:
-            if len(value) == count:
-                return construct(*[value[name] if read_part is None else read_part(value[name])
-                                   for name, read_part in rows])
-            return construct(**read_fields(value))
+            if len(values) == count:
+                return construct(*[values[name] for name in in_order])
+            return construct(**values)
         except Exception as error:
-            read_fields(value)                      # raises all that is wrong with the fields, if it is that
             raise _refused_by(error) from None
     return read
 
@@ -1661,8 +1658,9 @@ def _names_for(owner: Any) -> dict[str, Any]:
 
 # --- rows: (annotation, its arguments, builder) -> form
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    return _reads(lambda value: construct(map(read, value)),
-                  lambda value: ((index, read, item) for index, item in enumerate(value)))
+    if read is _same:
+        return construct
+    return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1688,8 +1686,7 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, _reads(lambda value: tuple(read(item) for read, item in zip(reads, value)),
-                                lambda value: zip(range(len(reads)), reads, value)), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
 
 
 # in the names of an object, a key that is no text is JSON text
@@ -1711,9 +1708,12 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
         schema.update({"propertyNames": dict(names)} if names else {})
     if read_key is read is _same:
         return _Form(schema, hashable=False)
-    return _Form(schema, _reads(lambda value: {read_key(name): read(item) for name, item in value.items()},
-                                lambda value: [*((name, read_key, name) for name in value),
-                                               *((name, read, item) for name, item in value.items())]), hashable=False)
+
+    def read_items(value: Any) -> Any:
+        keys = zip(value, itertools.repeat(read_key), value)
+        parts = _read_parts([*keys, *zip(value, itertools.repeat(read), value.values())])
+        return dict(zip(parts, parts[len(value):]))
+    return _Form(schema, read_items, hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1803,12 +1803,13 @@ def _passed_through(form: _Form, func: Callable[[Any], Any], changes: bool) -> _
         value = form.read(wire)
         try:
             given = func(value)
+            fits = changes or bool(given)
         except Exception as error:
             raise _refused_by(error) from None
-        if not (changes or given):
+        if not fits:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
-    return form._replace(read=read)
+    return form._replace(read=read, hashable=form.hashable and not changes)
 
 
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1848,12 +1849,15 @@ def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
         if args:
             known = dict(zip(cls.__parameters__, args))
             rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
+        outer, build.validated = build.validated, hasattr(cls, "__pydantic_fields__")
         schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
+        build.validated = outer
         text = cls.__dict__.get("__doc__") or ""
         if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
             schema = {"description": inspect.cleandoc(text), **schema}
         in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-        read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+        read = _reads_fields(readers)
+        read = read if issubclass(cls, dict) else _reads_class(cls, read, in_order)
         return _Form(schema, read, hashable and cls.__hash__ is not None)
     return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
 
@@ -1888,11 +1892,13 @@ def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
     infos = getattr(cls, "__pydantic_fields__", {})         # a dataclass of pydantic has them, too
     attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
     attributes.update({info.alias: name for name, info in infos.items()})
+    by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
+        infos or hasattr(cls.__init__, "__wrapped__"))
     for name, parameter in inspect.signature(cls).parameters.items():
         attribute = attributes.get(name, name)
         default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else infos.get(attribute, parameter.default)
         yield _Field(name, hints.get(attribute, Any), default,
-                     has_place=parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
+                     has_place=by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
 
 
 _FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
@@ -1921,6 +1927,12 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
         return place
 
+    def read(value: Any) -> Any:
+        try:
+            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
+        except Exception as error:
+            raise _refused_by(error) from None
+
     def make() -> _Form:
         try:
             schema = cls.model_json_schema()
@@ -1929,7 +1941,6 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
         build.foreign = True
-        read = _reads_class(lambda **fields: cls.model_validate_json(_write_json(fields)), {})      # strict models, too
         return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
 
@@ -1996,6 +2007,7 @@ class _Builder:
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
+        self.validated = False                              # whether pydantic will call the functions in notes itself
         self.place = ""
         self.depth = 0
 
@@ -2052,13 +2064,19 @@ class _Builder:
                 if isinstance(text, str):
                     self.foreign = self.foreign or keyword == "pattern"
                     form.schema[keyword] = text
-            kind, func = type(note).__name__, typing.cast(Any, getattr(note, "func", None))
-            alone = not hasattr(func, "__code__") or func.__code__.co_argcount - len(func.__defaults__ or ()) < 2
-            if callable(func) and kind in ("Predicate", "AfterValidator") and alone:        # it takes the value alone
-                form = _passed_through(form, func, changes=kind == "AfterValidator")
-            elif callable(func) and kind.endswith("Validator"):
-                self.refuse(kind, "a pydantic model that has this field")
+            func = None if self.validated else getattr(note, "func", None)
+            return self.passed_through(form, type(note), func) if callable(func) else form
         return form
+
+    def passed_through(self, form: _Form, kind: type, func: Callable[[Any], Any]) -> _Form:
+        """Give the form whose values a function in a note has seen, if it is of a kind that is known."""
+        kinds = {base.__name__ for base in kind.__mro__} & {"Predicate", "AfterValidator"}
+        needed = getattr(func, "__code__", None) and (
+            func.__code__.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func))
+        if kinds and (needed is None or needed < 2):
+            return _passed_through(form, func, "AfterValidator" in kinds)
+        return self.refuse(kind.__name__, "a pydantic model that has this field") if (
+            kinds or kind.__name__.endswith("Validator")) else form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
         """Give the form of what is put into a set or taken as a key."""
@@ -2425,6 +2443,7 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     bind: arguments that fit -> (args, kwargs) as the annotations promise; None where func(**arguments) is right.
     """
     build = _Builder()
+    build.validated = hasattr(func, "raw_function")         # pydantic's validate_call
     holder = _annotated_part(func)
     description, texts = parse_docstring(_docstring_of(func, holder))
     takes = _taken_by(func, holder, texts, inject or {}, build)
@@ -2547,6 +2566,9 @@ class ToolCall:
 
     def __init__(self, id: str, name: str, arguments: Any) -> None:
         self.id, self.name, self.arguments = id, name, _arguments_of(arguments)
+
+    def __post_init__(self) -> None:        # for a dataclass that is made of this one, and has an __init__ of its own
+        self.arguments = _arguments_of(self.arguments)
 
 
 def _arguments_of(given: Any, wraps: int = 2) -> Any:
@@ -3843,11 +3865,15 @@ class ToolRegistry:
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
-        return self._execute([_one_call(call, arguments)])[0]
+        results: list[Any] = [None]
+        contextvars.copy_context().run(self._run, _one_call(call, arguments), self.executor, results, 0)
+        return typing.cast(ToolResult, results[0])
 
     async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        return (await self._aexecute([_one_call(call, arguments)]))[0]
+        results: list[Any] = [None]
+        await _stepwise(self._arun(_one_call(call, arguments), self.executor, results, 0))
+        return typing.cast(ToolResult, results[0])
 
     def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
         """Take one call from the look-up to its result, in a context of its own."""
@@ -3956,7 +3982,8 @@ class ToolRegistry:
                 wait()
         except BaseException as error:
             apart.clear()
-            error.results = results         # type: ignore[attr-defined]
+            with contextlib.suppress(Exception):
+                error.results = results     # type: ignore[attr-defined]
             raise
         return results
 
@@ -3974,7 +4001,8 @@ class ToolRegistry:
         except BaseException as error:
             for task in tasks:
                 task.cancel()
-            error.results = results         # type: ignore[attr-defined]
+            with contextlib.suppress(Exception):
+                error.results = results     # type: ignore[attr-defined]
             raise
         return results
 
@@ -6218,10 +6246,12 @@ def _tools_at(target: str) -> ToolRegistry:
     if name:
         found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
     elif not registry:
-        found = _usable(place, [
-            (name, lambda name, func=thing: Tool.from_function(func, name=name))        # type: ignore[misc]
-            for name, thing in vars(module).items()
-            if name[0] != "_" and inspect.isfunction(thing) and thing.__module__ == module.__name__])
+        made = [_caught(Tool.from_function, thing) for name, thing in vars(module).items() if name[0] != "_"
+                and inspect.isfunction(thing) and thing.__module__ == module.__name__]
+        errors = [outcome.error for outcome in made if outcome.error]
+        found = [outcome.get() for outcome in made if not outcome.error or len(errors) == len(made)]
+        for error in errors:
+            print(f"toolreg: {place}: left out: {_seen(str(error))}", file=sys.stderr)
     if not found:
         raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
     return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])

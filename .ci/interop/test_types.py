@@ -1,5 +1,6 @@
 """Types of real packages as parameters and results: pydantic, attrs, annotated-types, numpy."""
 
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -215,6 +216,29 @@ def test_functions_in_notes_are_called_or_refused():
     for note in (pydantic.BeforeValidator(int), pydantic.AfterValidator(lambda value, info: value)):
         with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
             schema_of(Annotated[int, note])
+
+
+class Numbers(pydantic.RootModel[list[int]]):
+    pass
+
+
+@pydantic.dataclasses.dataclass
+class Order:
+    item: str
+    total: float = dataclasses.field(init=False, default=0.0)
+    count: Annotated[int, pydantic.AfterValidator(lambda count: count + 1), pydantic.BeforeValidator(int)] = 1
+
+
+@pydantic.validate_call
+def counted(count: Annotated[int, pydantic.AfterValidator(lambda count: count + 1)]) -> int:
+    return count
+
+
+def test_what_pydantic_validates_itself_is_left_to_it():
+    assert from_json(Numbers, [1, 2]).root == [1, 2] and from_json(Numbers, []).root == []
+    order = from_json(Order, {"item": "x", "count": 7})
+    assert (order.item, order.total, order.count) == ("x", 0.0, 8)
+    assert ToolRegistry([counted]).invoke("counted", {"count": 1}).value == 2
 
 
 class Draft(typing_extensions.TypedDict, total=False):
