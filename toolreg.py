@@ -255,7 +255,8 @@ def _words_of(error: BaseException) -> str:
         return ""
 
 
-_SCALAR = frozenset({str, int, float, bool, type(None)})
+# the types of the JSON values that hold no others, and what JSON Schema calls them
+_SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
@@ -265,8 +266,8 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {key: item if type(item) in _SCALAR else _copied(item, levels - 1) for key, item in value.items()}
-    return [item if type(item) in _SCALAR else _copied(item, levels - 1) for item in value]
+        return {key: item if type(item) in _SCALARS else _copied(item, levels - 1) for key, item in value.items()}
+    return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
 
 
 # ---------------------------------------------------------------------------
@@ -1312,7 +1313,7 @@ def _base64_text(value: Any) -> str:
 
 def _member_form(member: Any) -> Any:
     """Give a member's value where all values of its enum are JSON scalars, else its name."""
-    plain = all(type(each.value) in (str, int, bool, float, type(None)) for each in type(member))
+    plain = all(type(each.value) in _SCALARS for each in type(member))
     return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
@@ -1554,7 +1555,6 @@ def _as_float(value: Any) -> Any:
         return value                                # on purpose: a number that no float can hold is still a number
 
 
-_SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
 _ISO = (r"(?a)(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z")
@@ -2681,8 +2681,7 @@ _TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] =
 
 
 # --- schemas for those who take less than JSON Schema; a call is still checked against the whole
-_TYPE_OF_CLASS = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
-                  type(None): "null"}
+_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
 _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 _MAX_REFERENCES: range = range(300)         # in one schema, where they are written out
@@ -3486,7 +3485,7 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
-_AT_HAND = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
 IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
@@ -4098,9 +4097,9 @@ def _is_json(value: Any) -> bool:
                 return False
         value = value.values()
     elif type(value) is not list:
-        return type(value) in _SCALAR
+        return type(value) in _SCALARS
     for item in value:
-        if type(item) not in _SCALAR and not _is_json(item):
+        if type(item) not in _SCALARS and not _is_json(item):
             return False
     return True
 
