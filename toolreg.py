@@ -3893,7 +3893,7 @@ class ToolRegistry:
                 value = tool.func(*args, **kwargs)
                 value = value if type(value) in _AT_HAND else _settled(value)
             else:
-                value = _elsewhere((tool, tool.func, args, kwargs), executor)
+                value = _elsewhere(tool, args, kwargs, executor)
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
@@ -3919,7 +3919,7 @@ class ToolRegistry:
                 value = await value if type(value) is types.CoroutineType else value
                 value = value if type(value) in _AT_HAND else await _asettled(value)
             else:
-                value = (await _aelsewhere((tool, tool.func, args, kwargs), executor)).get()
+                value = (await _aelsewhere(tool, args, kwargs, executor)).get()
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
@@ -4105,21 +4105,20 @@ def _is_json(value: Any) -> bool:
 
 
 # --- running foreign code: here, on threads, on an executor
-def _is_shippable(tool: Tool) -> bool:
-    """Tell whether a function may go to an executor: what an importer made holds a connection, which cannot travel."""
-    return tool.metadata.parallel and tool.metadata.source == "python"
+def _executor_for(tool: Tool, executor: Any) -> Any:
+    """Give the executor, or None for what an importer made: it holds a connection, which cannot travel."""
+    return executor if tool.metadata.parallel and tool.metadata.source == "python" else None
 
 
-def _elsewhere(work: Any, executor: Any) -> Any:
+def _elsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, from sync code."""
     import concurrent.futures
-    tool, *function = work
-    shipped = executor is not None and _is_shippable(tool)
-    if (tool.metadata.timeout is None and not shipped) or _is_on_loop():
-        return _apply(*function)
-    if tool._is_async and not shipped and _background_loop() is None:
-        return _wait_for(_aelsewhere(work, None)).get()
-    future = _started(work, executor, _apply)
+    executor = _executor_for(tool, executor)
+    if (executor is None and tool.metadata.timeout is None) or _is_on_loop():
+        return _apply(tool.func, args, kwargs)
+    if executor is None and tool._is_async and _background_loop() is None:
+        return _wait_for(_aelsewhere(tool, args, kwargs, None)).get()
+    future = _started(_apply, tool, args, kwargs, executor)
     try:
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
@@ -4132,14 +4131,13 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _started(work: Any, executor: Any, call: Any) -> Any:
+def _started(call: Any, tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
     """Start a tool's function elsewhere; give the future of its _Outcome."""
-    tool, func, args, kwargs = work
-    if executor is not None and _is_shippable(tool):
-        return executor.submit(_apply_shipped, func, args, kwargs)
+    if executor is not None:
+        return executor.submit(_apply_shipped, tool.func, args, kwargs)
     if tool._is_async:
-        return _start_on_loop(func(*args, **kwargs))
-    return _on_daemon(contextvars.copy_context().run, call, func, args, kwargs,
+        return _start_on_loop(tool.func(*args, **kwargs))
+    return _on_daemon(contextvars.copy_context().run, call, tool.func, args, kwargs,
                       timed=tool if tool.metadata.timeout else None)
 
 
@@ -4180,15 +4178,15 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     return wait
 
 
-async def _aelsewhere(work: Any, executor: Any) -> _Outcome:
+async def _aelsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
     import asyncio
-    tool, func, args, kwargs = work
+    executor = _executor_for(tool, executor)
 
     async def finished() -> _Outcome:
-        if tool._is_async and (executor is None or not _is_shippable(tool)):
-            return await _acaught(func(*args, **kwargs))
-        outcome: _Outcome = await asyncio.wrap_future(_started(work, executor, _called))
+        if executor is None and tool._is_async:
+            return await _acaught(tool.func(*args, **kwargs))
+        outcome: _Outcome = await asyncio.wrap_future(_started(_called, tool, args, kwargs, executor))
         return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
 
     task = asyncio.ensure_future(finished())
