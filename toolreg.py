@@ -2824,16 +2824,15 @@ _GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"},
 def _gemini(schema: Any, document: _Document, seen: _Seen = frozenset()) -> dict[str, Any]:
     """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
     schema, seen = _flat(schema, document, seen)
-    types, branches = schema["type"], schema.get("anyOf", [])
+    types, branches = schema["type"], [_simple(branch) for branch in schema.get("anyOf", ())]
     if types:                               # beside a type, branches only narrow it, or have more properties
         schema, seen = _flat(schema, document, seen, merged=True)
         said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
     else:
-        outer = {key: schema[key] for key in ("description",) if key in schema}
-        said = [_gemini({**outer, **branch} if isinstance(branch, dict) else branch, document, seen)
-                for branch in branches if _simple(branch)["type"] != ["null"]]
+        outer = {"description": schema["description"]} if "description" in schema else {}
+        said = [_gemini({**outer, **branch}, document, seen) for branch in branches if branch["type"] != ["null"]]
     said = said or _copied(_GEMINI_ANYTHING)
-    if "null" in types or any(_simple(branch)["type"] == ["null"] for branch in branches):
+    if "null" in types or any(branch["type"] == ["null"] for branch in branches):
         said = [{**each, "nullable": True} for each in said]
     return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
 
