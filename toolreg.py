@@ -382,7 +382,7 @@ _HOLDERS = frozenset({
     "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
 _NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 # in-place applicators: their schemas judge the very value, not a part of it
-_SAME = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
+_IN_PLACE = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
 
 
 def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> Any:
@@ -947,7 +947,7 @@ class _Node:
             if keyword == "dependencies" and isinstance(schema, list):
                 return schema               # draft-07 has arrays of names among its schemas
             sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
-            if keyword in _SAME:
+            if keyword in _IN_PLACE:
                 self.here.append(sub)
             return sub
         return _change_schemas(keyword, argument, node)
@@ -1375,6 +1375,8 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # ---------------------------------------------------------------------------
 _Read = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
+_REQUIRED = inspect.Parameter.empty         # stands where there is no default
+_SOME_DEFAULT = object()                    # stands for one that is not shown
 
 
 def _same(value: Any) -> Any:
@@ -1394,7 +1396,7 @@ class _Field(NamedTuple):
 
     name: str
     annotation: Any
-    default: Any = inspect.Parameter.empty      # empty: it is required
+    default: Any = _REQUIRED
     text: str = ""
     has_place: bool = False                     # it may be given without its name
 
@@ -1405,8 +1407,6 @@ class _InjectedMark:
 
 _T = typing.TypeVar("_T")
 Injected = typing.Annotated[_T, _InjectedMark]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
-_REQUIRED = inspect.Parameter.empty
-_SOME_DEFAULT = object()                            # there is one, and it is not shown
 
 
 # --- readers
@@ -2255,7 +2255,7 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_SECTIONS = {                       # heading -> whether it lists parameters
+_HEADINGS = {                       # heading -> whether it lists parameters
     **dict.fromkeys(("args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other args",
                      "other parameters"), True),
     **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
@@ -2282,11 +2282,11 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     texts: dict[str, str] = {}
     text = _dedented(text.strip().expandtabs().replace("\r\n", "\n"))
     heading, _, rest = text.partition(":\n")
-    if _SECTIONS.get(heading.lower()) and rest[:1] not in " \n":
+    if _HEADINGS.get(heading.lower()) and rest[:1] not in " \n":
         text = text.replace("\n", "\n ")            # it begins with a section, whose indentation was taken away
     description, *sections = _compiled(_SECTION).split(f"\n{text}\n")
     for heading, mark, block, rest in zip(*[iter(sections)] * 4):
-        lists_parameters = _SECTIONS.get(heading.lower())
+        lists_parameters = _HEADINGS.get(heading.lower())
         if lists_parameters is None:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
