@@ -1648,7 +1648,7 @@ def _names_for(owner: Any) -> dict[str, Any]:
         if frame.f_globals is not globals():
             names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
         frame = frame.f_back
-    function = inspect.unwrap(owner) if callable(owner) else owner
+    function = inspect.unwrap(owner)
     if inspect.isfunction(function):
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
@@ -2329,16 +2329,6 @@ def _prose(text: str) -> str:
     return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
 
 
-def _docstring_of(func: Any, holder: Any) -> str | None:
-    """Give the text of what is called, or of the class of a callable object; not what Python says of any object."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    if holder is func:
-        return holder.__doc__ or inspect.getdoc(holder)
-    text: str | None = hasattr(holder, "__code__") and holder.__doc__ or func.__doc__
-    return text
-
-
 # --- signatures
 _ANNOTATED: Any = type(Injected)
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
@@ -2357,13 +2347,14 @@ class _Takes:
         return [each.name for each in self.offered]
 
 
-def _annotated_part(func: Any) -> Any:
-    """Give what carries the annotations and the docstring of a callable."""
+def _holder_of(func: Any) -> tuple[Any, str | None]:
+    """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
     while isinstance(func, functools.partial):
         func = func.func
     if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
-        return func
-    return getattr(func, "__init__" if isinstance(func, type) else "__call__")
+        return func, func.__doc__ or inspect.getdoc(func)
+    holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
+    return holder, hasattr(holder, "__code__") and holder.__doc__ or func.__doc__     # else the text is Python's
 
 
 def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
@@ -2444,8 +2435,8 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     """
     build = _Builder()
     build.validated = hasattr(func, "raw_function")         # pydantic's validate_call
-    holder = _annotated_part(func)
-    description, texts = parse_docstring(_docstring_of(func, holder))
+    holder, text = _holder_of(func)
+    description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
     if parameters is None:
         schema, read = _from_signature(takes, build)
@@ -3488,7 +3479,7 @@ _AT_HAND = frozenset({*_SCALARS, dict, list, tuple})
 _LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
 IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
-_LOOP_LOCK = _thread.allocate_lock()        # threading itself is too heavy to import
+_LOOP_LOCK = _thread.allocate_lock()
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
