@@ -3449,11 +3449,11 @@ class Tool:
 
     def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
         """Coerce arguments that do not fit, or raise a ToolArgumentError that holds all that is wrong."""
-        nearest = self._validator.nearest(arguments) if coerce else arguments
+        nearest: dict[str, Any] = self._validator.nearest(arguments) if coerce else arguments
         errors = list(self._validator.iter_errors(nearest))
         if errors:
             raise _unfit(*errors)
-        return typing.cast("dict[str, Any]", nearest)
+        return nearest
 
 
 def _is_async(func: Any) -> bool:
@@ -3725,7 +3725,7 @@ class ToolRegistry:
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
         self.think_augment, self.coerce = think_augment, coerce
-        self.max_workers, self.executor = _checked_workers(max_workers), executor
+        self.max_workers, self.executor = _checked_count("max_workers", max_workers), executor
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3949,13 +3949,13 @@ class ToolRegistry:
         with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
         through at once and carries `.results`: a ToolResult or None per call.
         """
-        workers = None if max_workers is None else _checked_workers(max_workers)
+        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
         return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
                                   executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-        workers = None if max_workers is None else _checked_workers(max_workers)
+        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
         return await self._aexecute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
@@ -4023,9 +4023,9 @@ class ToolRegistry:
         return build_tool_result_messages(await self._aexecute(calls), api_format=api_format)
 
 
-def _checked_workers(count: Any) -> int:
+def _checked_count(option: str, count: Any) -> int:
     if type(count) is not int or count < 1:
-        raise ValueError(f"max_workers: must be a whole number above 0 (got {_shown(count)})")
+        raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
 
 
@@ -4224,7 +4224,7 @@ _ENDED = object()
 
 
 # --- for importers
-def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
+def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
     """Make the method that registers what an importer builds, and gives the tools as they were registered."""
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
@@ -4233,7 +4233,7 @@ def _registers(build_tools: Callable[..., Any]) -> Callable[..., list[Tool]]:
             names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
             tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
-        return typing.cast("list[Tool]", tools)
+        return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
     return register_from
 
@@ -4341,8 +4341,7 @@ def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
         raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
     if not isinstance(registry, ToolRegistry):
         raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-    if type(max_turns) is not int or max_turns < 1:
-        raise ValueError(f"max_turns: must be a whole number above 0 (got {_shown(max_turns)})")
+    _checked_count("max_turns", max_turns)
     if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
         raise registry._absence(choice)
 
