@@ -4286,16 +4286,12 @@ async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registr
     _check_talk(model, registry, max_turns, tool_choice)
     history, answers = _history(messages, api_format), list[Any]()
     for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
-        if event == "ask":
-            answers.append(await _asked(model, given))
+        if event == "ask":                  # a sync model is asked on a thread, so that the event loop goes on
+            answer = _asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given)
+            answers.append(await answer)
         elif event == "calls":
             answers.append(await registry._aexecute(given))
     return history
-
-
-async def _asked(model: Model, given: dict[str, Any]) -> Any:
-    """Ask a model from async code; a sync one is asked on a thread, so that the event loop goes on."""
-    return await (_asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given))
 
 
 def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
@@ -4315,8 +4311,11 @@ def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
     a plain for drives it, and a StopIteration of the model's is never taken for the end.)
     """
     for _ in range(max_turns):
-        # the model speaks
-        yield "ask", _question(history, registry, choice, api_format)
+        # the model is asked, and speaks
+        asked, tools = {"messages": list(history)}, registry.get_schemas(api_format=api_format)
+        if tools:
+            asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+        yield "ask", asked
         reply, calls = _read_turn(answers.pop(), api_format)
         history += reply
         yield from (("message", message) for message in reply)
@@ -4344,14 +4343,6 @@ def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
     _checked_count("max_turns", max_turns)
     if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
         raise registry._absence(choice)
-
-
-def _question(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
-    tools = registry.get_schemas(api_format=api_format)
-    asked: dict[str, Any] = {"messages": list(history)}
-    if tools:
-        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
-    return asked
 
 
 def _chosen(call: ToolCall, choice: str) -> bool:
