@@ -1767,10 +1767,6 @@ _LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
 _LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
-def _annotated(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return functools.reduce(build.noted, annotation.__metadata__, build.form(args[0]))
-
-
 def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
     """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
     keyword, holds, words = _LIMITS[attribute]
@@ -1957,13 +1953,14 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: build.form(args[0] if args else Any)),
     **dict.fromkeys(("typing.Union", "types.UnionType"),
                     lambda given, args, build: _union_of(map(build.form, args), build)),
-    "typing.LiteralString": lambda given, args, build: build.form(str),
+    "typing.Literal": _literal, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
                      "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
     **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
     **dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping),
     "builtins.frozenset": _array_of(frozenset), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
-    "typing.Literal": _literal, "typing.Annotated": _annotated,
+    "typing.Annotated":
+        lambda given, args, build: functools.reduce(build.noted, given.__metadata__, build.form(args[0])),
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
