@@ -1814,6 +1814,7 @@ def test_a_type_that_grows_without_end_is_refused():
             {"[1]": 1, "(": 2},
             ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
         ),
+        (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
         (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
         (Optional[datetime.time], "x", ['(root): "x" is not a time']),
         (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),

@@ -1490,7 +1490,7 @@ def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
         try:
             value = text if fits(text) else _read_json(text)
         except ValueError:
-            value = None
+            value = ...                             # fits nothing
         if not (value is text or fits(value)):
             raise _unfit(f"{_shown(text)} is not a key of the right type")
         return form.read(value)
@@ -1793,8 +1793,12 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
     return form._replace(read=read)
 
 
-def _passed_through(form: _Form, func: Callable[[Any], Any], changes: bool) -> _Form:
-    """Call a function with what was read: it gives another value, or else says whether this one is right."""
+def _heeding(form: _Form, note: Any) -> _Form | None:
+    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
+    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
+
     def read(wire: Any) -> Any:
         value = form.read(wire)
         try:
@@ -1805,7 +1809,9 @@ def _passed_through(form: _Form, func: Callable[[Any], Any], changes: bool) -> _
         if not fits:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
-    return form._replace(read=read, hashable=form.hashable and not changes)
+    if alone and (changes or "Predicate" in kinds):
+        return form._replace(read=read, hashable=form.hashable and not changes)
+    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
 
 
 def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -2061,19 +2067,9 @@ class _Builder:
                 if isinstance(text, str):
                     self.foreign = self.foreign or keyword == "pattern"
                     form.schema[keyword] = text
-            func = None if self.validated else getattr(note, "func", None)
-            return self.passed_through(form, type(note), func) if callable(func) else form
+            if callable(getattr(note, "func", None)) and not self.validated:
+                form = _heeding(form, note) or self.refuse(type(note).__name__, "a pydantic model that has this field")
         return form
-
-    def passed_through(self, form: _Form, kind: type, func: Callable[[Any], Any]) -> _Form:
-        """Give the form whose values a function in a note has seen, if it is of a kind that is known."""
-        kinds = {base.__name__ for base in kind.__mro__} & {"Predicate", "AfterValidator"}
-        needed = getattr(func, "__code__", None) and (
-            func.__code__.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func))
-        if kinds and (needed is None or needed < 2):
-            return _passed_through(form, func, "AfterValidator" in kinds)
-        return self.refuse(kind.__name__, "a pydantic model that has this field") if (
-            kinds or kind.__name__.endswith("Validator")) else form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
         """Give the form of what is put into a set or taken as a key."""
