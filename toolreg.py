@@ -1513,18 +1513,35 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
 
 
 def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
-    """Make a reader that tries them in turn, where the value fits."""
-    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    """Make a reader that tries them in turn, where the value fits.
 
-    def read(value: Any) -> Any:
+    What it makes of a part is kept until the whole is read: each member would read all that is below once more.
+    """
+    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
+
+    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
         unfit = _unfit("fits no member of the union")
         for read_member, fits in rows:
             try:
                 if fits(value):
-                    return read_member(value)
+                    return value, read_member(value), None
             except ToolArgumentError as error:
                 unfit = error
-        raise unfit
+        return value, None, unfit
+
+    def read(value: Any) -> Any:
+        known: dict[Any, Any] = running.__dict__
+        whole = known.setdefault("whole", value) is value
+        try:
+            known[id(value)] = known.get(id(value)) or first(value)
+            _, made, unfit = known[id(value)]
+        finally:
+            if whole:
+                known.clear()
+        if unfit:
+            raise unfit
+        return made
     return read
 
 
@@ -3332,8 +3349,6 @@ class Tool:
         _checked_name(self.name)
         self._check_parts()
         subject = f'tool "{self.name}": parameters'
-        if not isinstance(self.parameters, dict):
-            raise ToolDefinitionError(f"{subject} must be a JSON Schema as a dict (got {_shown(self.parameters)})")
         if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
                 isinstance(value, dict) for value in self.parameters.values()):
             raise ToolDefinitionError(f'{subject}: {_listed(self.parameters)} are no keywords (write '
@@ -3346,7 +3361,8 @@ class Tool:
         self._check_strict()
 
     def _check_parts(self) -> None:
-        for part, what, fits in (("func", "callable", callable(self.func)),
+        for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
+                                 ("func", "callable", callable(self.func)),
                                  ("description", "text", isinstance(self.description, str)),
                                  ("metadata", "a ToolMetadata", isinstance(self.metadata, ToolMetadata))):
             if not fits:
@@ -3847,15 +3863,11 @@ class ToolRegistry:
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
-        results: list[Any] = [None]
-        contextvars.copy_context().run(self._run, _one_call(call, arguments), self.executor, results, 0)
-        return typing.cast(ToolResult, results[0])
+        return self._execute([_one_call(call, arguments)])[0]
 
     async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
         """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        results: list[Any] = [None]
-        await _stepwise(self._arun(_one_call(call, arguments), self.executor, results, 0))
-        return typing.cast(ToolResult, results[0])
+        return (await self._aexecute([_one_call(call, arguments)]))[0]
 
     def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
         """Take one call from the look-up to its result, in a context of its own."""
@@ -3964,8 +3976,7 @@ class ToolRegistry:
                 wait()
         except BaseException as error:
             apart.clear()
-            with contextlib.suppress(Exception):
-                error.results = results     # type: ignore[attr-defined]
+            _carry(error, results)
             raise
         return results
 
@@ -3983,8 +3994,7 @@ class ToolRegistry:
         except BaseException as error:
             for task in tasks:
                 task.cancel()
-            with contextlib.suppress(Exception):
-                error.results = results     # type: ignore[attr-defined]
+            _carry(error, results)
             raise
         return results
 
@@ -4020,6 +4030,13 @@ def _checked_count(option: str, count: Any) -> int:
     if type(count) is not int or count < 1:
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
+
+
+def _carry(error: Any, results: list[Any]) -> None:
+    """Let an exception carry the results of a turn; those of a turn within a single call stay."""
+    if len(results) > 1 or not hasattr(error, "results"):
+        with contextlib.suppress(Exception):
+            error.results = results
 
 
 def _in_namespace(namespace: str, name: str) -> str:
