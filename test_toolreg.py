@@ -4250,6 +4250,10 @@ def test_merge_copies_tools_and_what_is_disabled_and_leaves_the_other_alone():
     one.merge(other, namespace="math")
     assert one.list_tools() == ["get_weather", "math-add"] and other.list_tools() == ["add"]
     assert "(later)" in one.invoke("math-add", {}).content and len(one.get_schemas()) == 1
+    one.merge(other)
+    assert one.list_tools() == ["get_weather", "math-add", "add"] and "(later)" in one.invoke("add", {}).content
+    with pytest.raises(ToolDefinitionError, match="already registered: add "):
+        one.merge(other)
 
 
 def test_a_disabled_tool_is_not_offered_and_not_run_but_still_there():
@@ -4839,6 +4843,41 @@ def test_where_threads_do_not_exist_everything_runs_in_order_and_a_timeout_says_
 
 def boom(x: int) -> int:
     raise ValueError(f"boom {x}")
+
+
+def test_an_executor_may_be_given_for_one_turn():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def on_thread() -> str:
+        return threading.current_thread().name
+    registry, calls = ToolRegistry([on_thread]), [wire("on_thread", {})]
+    with ThreadPoolExecutor(1, thread_name_prefix="lent") as executor:
+        results = [*registry.execute_tool_calls(calls, executor=executor),
+                   *asyncio.run(registry.aexecute_tool_calls(calls, executor=executor)), registry.invoke(calls[0])]
+    assert [result.content.startswith("lent") for result in results] == [True, True, False]
+
+
+class Sealed(BaseException):
+    __slots__ = ()
+
+    @property
+    def results(self):
+        raise AttributeError("none here")
+
+
+def test_an_exception_of_an_inner_turn_keeps_its_results():
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def seal() -> None:
+        raise Sealed
+    inner = ToolRegistry([stop, seal, add], max_workers=1)
+    def outer() -> None:
+        inner.execute_tool_calls([wire("add", {"a": 1, "b": 2}), wire("stop", {})])
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ToolRegistry([outer]).invoke("outer", {})
+    assert [result and result.content for result in caught.value.results] == ["3", None]
+    with pytest.raises(Sealed):
+        inner.execute_tool_calls([wire("seal", {}), wire("add", {"a": 1, "b": 2})])
 
 
 def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
