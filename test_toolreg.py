@@ -3510,7 +3510,8 @@ def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
     SPELLED_CALLS["chat"][0]["function"]["arguments"], {"choices": [{"message": {"role": "user", "content": "x"}}]}],
     ids=str)
 def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
-    text = f'the model gave {json.dumps(answer)} (must be an assistant message, as {{"role": "assistant", "content": …}})'
+    text = f'the model gave {json.dumps(answer)} (must be an assistant message, as {{"role": "assistant", "content": …}}; ' \
+        "of a stream, collect_stream makes one)"
     for api_format in MESSAGE_FORMATS:
         with pytest.raises(TypeError) as caught:
             run_agent(lambda **_: answer, "Hi.", ToolRegistry(), api_format=api_format)
@@ -7622,7 +7623,7 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
         (["--x"], "COMMAND"),
         (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
         (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
-        (["list", "none.py"], "none.py: ModuleNotFoundError"),
+        (["list", "none.py"], "none.py: there is no such file"),
         (["list", ""], ": ValueError"),
         (["list", "broken.py"], "broken.py: SyntaxError"),
         (["list", "quits.py"], "quits.py: SystemExit: 3"),

@@ -1459,7 +1459,7 @@ def _reads_class(construct: Callable[..., Any], read_fields: _Read, in_order: Se
     count = len(in_order)
 
     def read(value: Any) -> Any:
-        values = read_fields(value)
+        values = value if read_fields is _same else read_fields(value)
         try:
             if len(values) == count:
                 return construct(*[values[name] for name in in_order])
@@ -2893,7 +2893,8 @@ _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candi
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
 _INCOMPLETE = ("in_progress", "incomplete")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
-_MODEL_GAVE = 'the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}})'
+_MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
+               "of a stream, collect_stream makes one)")
 
 
 def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
@@ -3278,6 +3279,7 @@ _COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
 #    uses 1 2 4 5 6 7 8
 # ---------------------------------------------------------------------------
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
+_NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
@@ -3384,7 +3386,7 @@ class Tool:
         the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
         """
         if isinstance(func, type) or not callable(func):
-            fault = _CLASS_GIVEN if isinstance(func, type) else "is no function"
+            fault = _CLASS_GIVEN if isinstance(func, type) else _NO_FUNCTION
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
         name = _checked_name(_name_of(func) if name is None else name)
         if inject is not None and not isinstance(inject, Mapping):
@@ -4351,6 +4353,8 @@ def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
     if not isinstance(registry, ToolRegistry):
         raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
     _checked_count("max_turns", max_turns)
+    if not isinstance(choice, str):
+        raise TypeError(f'tool_choice: must be "auto", "none", "required" or a tool\'s name (got {_shown(choice)})')
     if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
         raise registry._absence(choice)
 
@@ -5834,7 +5838,8 @@ class HttpModel:
         self._origin = str(_target_of(self._url))
         given = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **given})
-        self._secrets = [value.split()[-1] for value in given.values() if len(value.strip()) > 7]
+        words = [value.split()[-1] for value in given.values() if value.strip()]
+        self._secrets = [word for word in words if len(word) > 7]       # a short one may stand in any text
         self.model, self.timeout, self.retries, self.options = model, timeout, retries, options
         self.stream, self.on_delta = stream or on_delta is not None, on_delta
 
@@ -6016,7 +6021,8 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
             text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            yield "call", {"id": call.id, "name": call.name, "text": text}
+            made_up = "parts" in plain and not _gemini_id(call.id)
+            yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}
 
@@ -6249,6 +6255,8 @@ def _module_at(place: str) -> Any:
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
     is_file = file.endswith(".py")
+    if is_file and not os.path.exists(place):
+        raise ToolRegError(f"{place}: there is no such file")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file[:-3] if is_file else place)
@@ -6260,15 +6268,20 @@ def _module_at(place: str) -> Any:
 
 
 _SWITCH = {"action": "store_true"}
+_DRAWN = {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"}
 _TARGET: dict[str, Any] = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
 _COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
-    "demo": (_demo, {"--step": _SWITCH, "--mermaid": {"metavar": "FILE", "nargs": "?", "const": "-"}}),
+    "demo": (_demo, {"--step": {**_SWITCH, "help": "wait for Enter at each step"},
+                     "--mermaid": {**_DRAWN, "nargs": "?", "const": "-"}}),
     "list": (_list, _TARGET),
     "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
     "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
-    "chat": (_chat, {**_TARGET, "question": {}, "--base-url": {}, "--model": {}, "--think": _SWITCH,
-                     "--max-turns": {"type": int, "default": 10}, "--choice": {"default": "auto"},
-                     "--stream": _SWITCH, "--mermaid": {"metavar": "FILE"}}),
+    "chat": (_chat, {**_TARGET, "question": {}, "--think": {**_SWITCH, "help": "ask the model for its reasons"},
+                     "--base-url": {"help": "else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"},
+                     "--model": {"help": "its name (else OPENAI_MODEL)"}, "--mermaid": _DRAWN,
+                     "--max-turns": {"type": int, "default": 10, "help": "calls of the model, at most (10)"},
+                     "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
+                     "--stream": {**_SWITCH, "help": "print the text as it comes"}}),
 }
 
 
