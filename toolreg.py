@@ -618,7 +618,7 @@ def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
             if name in required or sub.table != _ANYTHING]
     closed = _is_closed(node)
-    check = (_all_there(plan, len(subs) if closed else math.inf) if len(required) == len(subs) else
+    check = (_all_there(plan, len(subs) if closed else None) if len(required) == len(subs) else
              _some_there(plan, frozenset(subs).issuperset if closed else None))
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
@@ -634,18 +634,21 @@ def _is_closed(node: _Node) -> bool:
 _Plan = list[tuple[str, bool, "type | None", "_Check | None", _Check]]
 
 
-def _all_there(plan: _Plan, most: float) -> _Check:
+def _all_there(plan: _Plan, most: int | None) -> _Check:
+    rows = [(name, kind, test) for name, _, kind, test, _ in plan]
+    by_name = {name: fits for name, *_, fits in plan}
+
     def check(value: dict[str, Any]) -> bool:
         try:
-            for name, _, kind, test, fits in plan:
+            for name, kind, test in rows:
                 if type(value[name]) is not kind:
-                    if not fits(value[name]):
+                    if not by_name[name](value[name]):
                         return False
                 elif test is not None and not test(value[name]):
                     return False
         except KeyError:
             return False
-        return len(value) <= most
+        return True if most is None else len(value) <= most
     return check
 
 
@@ -1451,19 +1454,30 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
     return read if rows else _same
 
 
-def _reads_class(construct: Callable[..., Any], read_fields: _Read, in_order: Sequence[str] = ()) -> _Read:
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read], in_order: Sequence[str] = ()) -> _Read:
     """Make the reader of a class; what the class itself refuses is an error of the arguments.
 
     `in_order`: its parameters, if all of them can be given by place, which takes half the time.
     """
-    count = len(in_order)
+    read_fields, count = _reads_fields(readers), len(in_order)
+    rows = [(place, name, readers[name]) for place, name in enumerate(in_order) if name in readers]
 
     def read(value: Any) -> Any:
-        values = value if read_fields is _same else read_fields(value)
+        values: Any
+        by_place = len(value) == count
+        if by_place:
+            values, errors = [value[name] for name in in_order], []
+            for place, name, read_part in rows:     # as in _reads_fields
+                try:
+                    values[place] = read_part(values[place])
+                except ToolArgumentError as unfit:
+                    errors += _moved(unfit, name)
+            if errors:
+                raise _unfit(*errors)
+        else:
+            values = read_fields(value)
         try:
-            if len(values) == count:
-                return construct(*[values[name] for name in in_order])
-            return construct(**values)
+            return construct(*values) if by_place else construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
     return read
@@ -1875,8 +1889,7 @@ def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
         if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
             schema = {"description": inspect.cleandoc(text), **schema}
         in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-        read = _reads_fields(readers)
-        read = read if issubclass(cls, dict) else _reads_class(cls, read, in_order)
+        read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
         return _Form(schema, read, hashable and cls.__hash__ is not None)
     return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
 
