@@ -615,11 +615,11 @@ def _required(names: list[str], node: _Node) -> _Rule:
 
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
-    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
-            if name in required or sub.table != _ANYTHING]
     closed = _is_closed(node)
+    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
+            if closed or name in required or sub.table != _ANYTHING]
     check = (_all_there(plan, len(subs) if closed else None) if len(required) == len(subs) else
-             _some_there(plan, frozenset(subs).issuperset if closed else None))
+             _some_there(plan, closed))
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -652,8 +652,9 @@ def _all_there(plan: _Plan, most: int | None) -> _Check:
     return check
 
 
-def _some_there(plan: _Plan, knows: _Check | None) -> _Check:
+def _some_there(plan: _Plan, closed: bool) -> _Check:
     def check(value: dict[str, Any]) -> bool:
+        absent = 0
         for name, required, kind, test, fits in plan:
             if name in value:
                 if type(value[name]) is not kind:
@@ -663,7 +664,9 @@ def _some_there(plan: _Plan, knows: _Check | None) -> _Check:
                     return False
             elif required:
                 return False
-        return knows is None or knows(value)
+            else:
+                absent += 1
+        return len(value) + absent == len(plan) if closed else True
     return check
 
 
