@@ -4865,6 +4865,15 @@ class Sealed(BaseException):
         raise AttributeError("none here")
 
 
+def test_a_stop_iteration_of_after_call_does_not_end_a_loop_over_calls():
+    said = iter([1])
+    registry = ToolRegistry([add], after_call=lambda call, result: next(said))
+    with pytest.raises(RuntimeError, match="after_call raised StopIteration"):
+        list(map(registry.invoke, [wire("add", {"a": 1})] * 3))
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
+
+
 def test_an_exception_of_an_inner_turn_keeps_its_results():
     def stop() -> None:
         raise KeyboardInterrupt

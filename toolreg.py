@@ -3913,7 +3913,10 @@ class ToolRegistry:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
         if self.after_call is not None:
-            _settled(self.after_call(call, result))
+            try:
+                _settled(self.after_call(call, result))
+            except StopIteration as error:          # it would end a loop over calls, without a word
+                raise RuntimeError("after_call raised StopIteration") from error
         results[place] = result
 
     async def _arun(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
@@ -4236,8 +4239,8 @@ async def _all_done(tasks: list[Any]) -> None:
 def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
     """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
     context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, _ENDED)      # an exception at the end would take longer
-    while awaited is not _ENDED:
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
@@ -4246,9 +4249,6 @@ def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
             awaited = context.run(step, given)
         except StopIteration:
             return
-
-
-_ENDED = object()
 
 
 # --- for importers
