@@ -1827,7 +1827,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
     return form._replace(read=read)
 
 
-def _heeding(form: _Form, note: Any) -> _Form | None:
+def _calling(form: _Form, note: Any) -> _Form | None:
     """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
     func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
     code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
@@ -2101,7 +2101,7 @@ class _Builder:
                     self.foreign = self.foreign or keyword == "pattern"
                     form.schema[keyword] = text
             if callable(getattr(note, "func", None)) and not self.validated:
-                form = _heeding(form, note) or self.refuse(type(note).__name__, "a pydantic model that has this field")
+                form = _calling(form, note) or self.refuse(type(note).__name__, "a pydantic model with this field")
         return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
