@@ -3891,8 +3891,14 @@ class ToolRegistry:
         """Take one call from the look-up to its result, in a context of its own."""
         reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
         try:
-            # 1. which tool, and do the arguments fit?
-            tool, arguments, reason = self._admitted(call)
+            # 1. which tool, and do the arguments fit, without the reason?
+            tool, arguments = self._tools.get(call.name), call.arguments
+            if tool is None or call.name in self._disabled:
+                raise self._absence(call.name)
+            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+                arguments, reason = tool._split(arguments)
+            if not tool._fits(arguments):
+                arguments = tool._mended(arguments, self.coerce)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
@@ -3923,7 +3929,13 @@ class ToolRegistry:
         """Do what `_run` does, step by step the same, on the running event loop."""
         reason, texts = None, _REFUSED
         try:
-            tool, arguments, reason = self._admitted(call)
+            tool, arguments = self._tools.get(call.name), call.arguments
+            if tool is None or call.name in self._disabled:
+                raise self._absence(call.name)
+            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+                arguments, reason = tool._split(arguments)
+            if not tool._fits(arguments):
+                arguments = tool._mended(arguments, self.coerce)
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
                 await _asettled(self.before_call(call, reason))
@@ -3943,17 +3955,6 @@ class ToolRegistry:
         if self.after_call is not None:
             await _asettled(self.after_call(call, result))
         results[place] = result
-
-    def _admitted(self, call: ToolCall) -> tuple[Tool, dict[str, Any], str | None]:
-        """Give the tool of a call, its arguments as they fit, without the reason, and the reason."""
-        tool, arguments, reason = self._tools.get(call.name), call.arguments, None
-        if tool is None or call.name in self._disabled:
-            raise self._absence(call.name)
-        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-            arguments, reason = tool._split(arguments)
-        if not tool._fits(arguments):
-            arguments = tool._mended(arguments, self.coerce)
-        return tool, arguments, reason
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
