@@ -1538,14 +1538,14 @@ def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
     def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
-        unfit = _unfit("fits no member of the union")
+        unfit = None
         for read_member, fits in rows:
             try:
                 if fits(value):
                     return value, read_member(value), None
             except ToolArgumentError as error:
                 unfit = error
-        return value, None, unfit
+        return value, None, unfit or _unfit("fits no member of the union")
 
     def read(value: Any) -> Any:
         known: dict[Any, Any] = running.__dict__
