@@ -58,7 +58,10 @@ settings.load_profile("toolreg")
 # 0. The file itself
 # ---------------------------------------------------------------------------
 CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
-HEADING = re.compile(r"^# -{20,}\n# (\d+)\. (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
+# the core's sections have numbers, the chapters have names
+HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
+CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
+            "openapi find mcp serve http cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -82,23 +85,24 @@ print("it works")
 
 
 class Section(NamedTuple):
-    number: int
+    key: str                # the number of a section of the core, the name of a chapter
     title: str
-    uses: set[int]
+    uses: set[str]
     text: str
 
 
 def sections_of(source):
     headings = list(HEADING.finditer(source))
     ends = [following.start() for following in headings[1:]] + [len(source)]
-    front = Section(0, "front matter", set(), source[:headings[0].start()])
-    return [front] + [Section(int(found[1]), found[2], {int(number) for number in re.findall(r"\d+", found[3])},
-                              source[found.start():end]) for found, end in zip(headings, ends)]
+    front = Section("0", "front matter", set(), source[:headings[0].start()])
+    return [front] + [Section(found[1], found[2], set(found[3].split()) - {"nothing"}, source[found.start():end])
+                      for found, end in zip(headings, ends)]
 
 
 SECTIONS = sections_of(SOURCE)
 CORE = SOURCE.partition(CUT_LINE)[0]
-TAIL = [section for section in SECTIONS if section.number >= 12]
+TAIL = [section for section in SECTIONS if section.key.isalpha()]
+HERE_ARE = {section.key for section in TAIL}       # the chapters of this copy
 TREE = ast.parse(SOURCE)
 FUNCTIONS = [node for node in ast.walk(TREE) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
@@ -159,10 +163,30 @@ def smoke_works(module):
     return printed.getvalue() == "it works\n" and not missing
 
 
-def test_the_sections_are_numbered_from_top_to_bottom():
-    assert [section.number for section in SECTIONS] == list(range(20))
+def of(*chapters):
+    """Keep a test where this copy has all these chapters; elsewhere it is no test."""
+    return (lambda test: test) if HERE_ARE.issuperset(chapters) else (lambda test: None)
+
+
+def with_their_users(chapters):
+    """Give the chapters, and all that cannot be without them."""
+    gone = set(chapters)
+    while more := {other.key for other in TAIL if other.uses & gone} - gone:
+        gone |= more
+    return gone
+
+
+def without(chapters):
+    """Give the source without these chapters and those that use them."""
+    gone = with_their_users(chapters)
+    return "".join(section.text for section in SECTIONS if section.key not in gone)
+
+
+def test_the_sections_are_numbered_and_the_chapters_named_in_order():
+    keys = [section.key for section in SECTIONS]
+    assert keys == [*map(str, range(12)), *(chapter for chapter in CHAPTERS if chapter in HERE_ARE)]
     assert SOURCE.count(CUT_LINE) == 1
-    assert [section.number for section in sections_of(CORE)] == list(range(12))
+    assert [section.key for section in sections_of(CORE)] == list(map(str, range(12)))
 
 
 def test_uses_are_read_off_the_code_and_not_off_annotations_or_local_names():
@@ -176,33 +200,36 @@ def test_uses_are_read_off_the_code_and_not_off_annotations_or_local_names():
 def test_no_name_is_defined_in_two_sections():
     homes = {}
     for section in SECTIONS:
-        for name in names_defined(section.text) - {"__all__"}:
-            homes.setdefault(name, []).append(section.number)
+        for name in names_defined(section.text) - {"__all__", "API_FORMATS"}:
+            homes.setdefault(name, []).append(section.key)
     assert not {name: numbers for name, numbers in homes.items() if len(numbers) > 1}
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"section{section.number}")
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.key)
 def test_a_section_uses_only_what_its_heading_says_and_that_is_above(section):
-    home = {name: other.number for other in reversed(SECTIONS) for name in names_defined(other.text)}
-    used = {}
+    home = {name: other.key for other in reversed(SECTIONS) for name in names_defined(other.text)}
+    used, above = {}, [other.key for other in SECTIONS[:SECTIONS.index(section)]]
     for name in names_used(section.text):
-        if home.get(name, 0) not in (0, section.number):
+        if home.get(name, "0") not in ("0", section.key):
             used.setdefault(home[name], set()).add(name)
-    assert all(number < section.number for number in used), f"used from further down: {used}"
+    assert set(used) <= set(above), f"used from further down: {used}"
     assert set(used) == section.uses, f"the heading says {sorted(section.uses)}, but what is used is {used}"
 
 
 def test_the_map_in_the_docstring_names_the_sections():
     first_word = dict(re.findall(r"(?:^|\s{2,})(\d{1,2})  (\w+)", toolreg.__doc__, re.MULTILINE))
-    assert first_word == {str(section.number): section.title.split()[0].rstrip(":") for section in SECTIONS[1:]}
+    assert first_word == {section.key: section.title.split()[0].rstrip(":") for section in SECTIONS[1:12]}
+    named = re.findall(r"\b[a-z]+\b", toolreg.__doc__.partition("Below the core")[2])
+    assert [word for word in named if word in CHAPTERS] == CHAPTERS
 
 
-def test_the_tests_have_the_numbers_and_names_of_the_sections():
-    heading = re.compile(r"^# -{20,}\n# (\d+)\. (.+)\n# -{20,}\n", re.MULTILINE)
-    titles = {int(number): title for number, title in heading.findall(pathlib.Path(__file__).read_text("utf-8"))}
-    assert list(titles) == list(range(20))
-    assert {number: title.split()[0].rstrip(":") for number, title in titles.items() if number} == {
-        section.number: section.title.split()[0].rstrip(":") for section in SECTIONS[1:]}
+def test_the_tests_have_the_names_of_the_sections_in_their_order():
+    heading = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# -{20,}\n", re.MULTILINE)
+    titles = dict(heading.findall(pathlib.Path(__file__).read_text("utf-8")))
+    theirs = {section.key: section.title for section in SECTIONS}
+    assert [key for key in titles if key in theirs] == list(theirs)
+    assert {key: titles[key].split()[0] for key in theirs if key != "0"} == {
+        key: title.split()[0] for key, title in theirs.items() if key != "0"}
 
 
 def test_no_test_is_shadowed_by_another_of_the_same_name():
@@ -216,30 +243,24 @@ def test_the_core_works_with_the_tail_cut_off(tmp_path, monkeypatch):
     core = load_copy(CORE, tmp_path, monkeypatch)
     assert smoke_works(core)
     assert not hasattr(core, "openapi_tools") and not hasattr(core.ToolRegistry, "register_from_openapi")
+    with pytest.raises(AttributeError, match='"register_from_openapi" needs the chapter "openapi"'):
+        getattr(core.ToolRegistry(), "register_from_openapi")       # noqa: B009
+    with pytest.raises(AttributeError, match='"openapi_tools" needs the chapter "openapi"'):
+        getattr(core, "openapi_tools")                              # noqa: B009
 
 
-@pytest.mark.parametrize("section", TAIL, ids=lambda section: f"section{section.number}")
-def test_a_tail_section_can_be_deleted_together_with_those_that_use_it(section, tmp_path, monkeypatch):
-    deleted = {section.number}
-    for other in TAIL:
-        if other.uses & deleted:
-            deleted.add(other.number)
-    rest = "".join(other.text for other in SECTIONS if other.number not in deleted)
-    module = load_copy(rest, tmp_path, monkeypatch)
+@pytest.mark.parametrize("chapter", sorted(HERE_ARE))
+def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_path, monkeypatch):
+    module = load_copy(without({chapter}), tmp_path, monkeypatch)
     assert smoke_works(module)
-    assert set(toolreg.__all__) - set(module.__all__) == {
-        name for other in TAIL if other.number in deleted for name in names_defined(other.text) & set(toolreg.__all__)}
-
-
-def test_each_tail_section_can_be_deleted_alone_unless_a_heading_names_it():
-    users = {section.number: [other.number for other in TAIL if section.number in other.uses] for section in TAIL}
-    assert {number: named for number, named in users.items() if named} == {15: [16, 17, 18]}
+    gone = {name for other in TAIL if other.key in with_their_users({chapter}) for name in names_defined(other.text)}
+    assert set(toolreg.__all__) - set(module.__all__) == gone & set(toolreg.__all__)
 
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 4_430
-    assert len(SOURCE.splitlines()) <= 6_350
+    assert len(CORE.splitlines()) <= 4_470
+    assert len(SOURCE.splitlines()) <= 6_450
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -3087,7 +3108,7 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
 
 
 # ---------------------------------------------------------------------------
-# 8. Provider formats: the same things as each API spells them
+# 8. The wire: the same things as each API spells them
 # ---------------------------------------------------------------------------
 MESSAGE_FORMATS = API_FORMATS[:-1]
 CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -5184,7 +5205,19 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 
 
 # ---------------------------------------------------------------------------
-# 12. Older drafts and formats: rows added to section 2's tables
+# async: tools, batches and loops on an event loop
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# elsewhere: timeouts, and executors of concurrent.futures
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# schema: JSON Schema in full, and its older drafts
 # ---------------------------------------------------------------------------
 OLDER = [       # dialect, schema, values that fit, values that do not
     (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
@@ -5304,7 +5337,49 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
 
 
 # ---------------------------------------------------------------------------
-# 13. Tools from classes
+# formats: what the keyword `format` asserts
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# types: pydantic, attrs, generics, keys that are no text, names that only callers know
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# strict: OpenAI's strict mode
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# responses: the API of OpenAI's Responses
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# anthropic: the API of Anthropic's Messages
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# gemini: the API of Google's Gemini
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# streams: chunks to a message
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# classes: tools from the methods of classes
 # ---------------------------------------------------------------------------
 class Shelf:
     "Keep books."
@@ -5417,7 +5492,7 @@ def test_one_class_can_be_registered_twice_under_two_namespaces():
 
 
 # ---------------------------------------------------------------------------
-# 14. Tools from LangChain
+# langchain: tools from LangChain
 # ---------------------------------------------------------------------------
 class LangChainLike:
     """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
@@ -5536,7 +5611,7 @@ def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_leg
 
 
 # ---------------------------------------------------------------------------
-# 15. The network: one careful HTTP request, one reader of server-sent events
+# network: one careful HTTP request, one reader of server-sent events
 # ---------------------------------------------------------------------------
 @contextlib.contextmanager
 def serving(answer, wrap=lambda connection: connection):
@@ -5897,7 +5972,7 @@ tX9YuoSiczyLLQ+UWyXp/rDUnyTSoh1/Jw==
 
 
 # ---------------------------------------------------------------------------
-# 16. Tools from OpenAPI
+# openapi: tools from OpenAPI descriptions
 # ---------------------------------------------------------------------------
 def describe(operation=None, path="/x", method="get", version="3.1.0", **more):
     """Write a description with one operation."""
@@ -6357,7 +6432,13 @@ def test_the_registry_gets_the_tools_and_can_call_them_async():
 
 
 # ---------------------------------------------------------------------------
-# 17. Tools from MCP servers (stdio, streamable HTTP)
+# find: a registry whose tools are found by words
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
@@ -6905,7 +6986,13 @@ def test_over_http_what_is_no_server_is_named():
 
 
 # ---------------------------------------------------------------------------
-# 18. A model over HTTP (any OpenAI-compatible server)
+# serve: the same tools for MCP clients
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# http: a model over HTTP (any OpenAI-compatible server)
 # ---------------------------------------------------------------------------
 SOME_KEY = "sk-5ecret-5ecret"
 SOME_TOOLS = [
@@ -7367,7 +7454,7 @@ def test_a_message_is_sent_as_every_server_takes_it(message, sent):
 
 
 # ---------------------------------------------------------------------------
-# 19. Command line, and the trace it prints
+# cli: the command line, and the trace that it prints
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
     ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
@@ -7865,11 +7952,9 @@ def test_a_streamed_text_that_breaks_off_ends_its_line(user_files, capsys):
 
 
 def test_chat_says_so_where_the_model_over_http_was_cut_out(tmp_path, monkeypatch, capsys):
-    start, end = (SOURCE.index(f"# {'-' * 75}\n# {number}. ") for number in (18, 19))
-    assert load_copy(SOURCE[:start] + SOURCE[end:], tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
-    assert (
-        capsys.readouterr().err == "toolreg: chat: section 18 (a model over HTTP) was cut from this copy of the file\n"
-    )
+    source = "".join(section.text for section in SECTIONS if section.key != "http")
+    assert load_copy(source, tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
+    assert capsys.readouterr().err == 'toolreg: chat: "HttpModel" needs the chapter "http" (cut from this copy)\n'
 
 
 def test_the_readme_shows_the_flow_and_the_diagram_of_the_demo_as_they_are(capsys):

@@ -21,16 +21,16 @@ nothing but Python's standard library (3.10 or newer). `python toolreg.py` shows
 The file is a lesson, to be read from top to bottom: a section uses only sections above it, and its
 heading says which. For the message flow alone read 7, 9, 10 and 11.
 
-     1  Words: errors, and JSON text            11  The loop: the message flow
-     2  JSON Schema: does this value fit?        -- end of the core; the rest may be deleted --
-     3  JSON out: a Python value as JSON        12  Older drafts and formats of JSON Schema
-     4  Types: annotation -> (schema, reader)   13  Tools from classes
-     5  Reasons: toolcall_reason                14  Tools from LangChain
-     6  Functions: what a function takes        15  The network: HTTP, server-sent events
-     7  Messages: what travels                  16  Tools from OpenAPI
-     8  Provider formats                        17  Tools from MCP servers
-     9  Tools: a function a model may call      18  A model over HTTP
-    10  Registry: names to tools                19  Command line, and the trace it prints
+     1  Words: errors, and JSON text             7  Messages: what travels
+     2  JSON Schema: does this value fit?        8  The wire: how chat completions spell it
+     3  JSON out: a Python value as JSON         9  Tools: a function a model may call
+     4  Types: annotation -> (schema, reader)   10  Registry: names to tools, calls to results
+     5  Reasons: toolcall_reason                11  The loop: the message flow
+     6  Functions: what a function takes
+
+Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
+async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
+langchain, network, openapi, find, mcp, serve, http and cli.
 """
 from __future__ import annotations
 
@@ -75,6 +75,27 @@ __all__ = [
 MAX_DEPTH = 128             # levels of arrays and objects in one JSON text, value or schema
 SHOWN_CHARACTERS = 80       # of a value, in a message
 SHOWN_NAMES = 20            # of a list of names, in a message
+
+
+# what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
+_CHAPTERS: dict[str, str] = {
+    "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "network": "HttpError", "http": "HttpModel", "cli": "main trace",
+    "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
+    "schema": "DRAFT_2019_09 DRAFT_07",
+}
+_CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
+
+
+def _needs_chapter(word: Any) -> str | None:
+    """Say which chapter has a word that nothing in this copy knows; None for a word of no chapter."""
+    chapter = _CHAPTER_OF.get(word) if isinstance(word, str) else None
+    return chapter and f'{_shown(word)} needs the chapter "{chapter}" (cut from this copy)'
+
+
+def __getattr__(name: str) -> Any:              # of the module, where it has no such name
+    raise AttributeError(_needs_chapter(name) or f"module {__name__!r} has no attribute {name!r}")
 
 
 class ToolRegError(Exception):
@@ -2638,7 +2659,7 @@ class ToolResult:
 
 
 # ---------------------------------------------------------------------------
-# 8. Provider formats: the same things as each API spells them
+# 8. The wire: the same things as each API spells them
 #    uses 1 2 5 7
 # ---------------------------------------------------------------------------
 API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
@@ -3861,6 +3882,9 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
+    def __getattr__(self, name: str) -> Any:    # where there is no such method: of which chapter is it?
+        raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
         """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
@@ -4432,7 +4456,21 @@ def scripted_model(*answers: Any) -> Model:
 
 
 # ---------------------------------------------------------------------------
-# 12. Older drafts and formats: rows added to section 2's tables
+# async: tools, batches and loops on an event loop
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# elsewhere: timeouts, and executors of concurrent.futures
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# schema: JSON Schema in full, and its older drafts
 #    uses 2
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
@@ -4485,6 +4523,10 @@ _DIALECTS[DRAFT_07] = _Dialect({
     ref_alone=True)
 
 
+# ---------------------------------------------------------------------------
+# formats: what the keyword `format` asserts
+#    uses 2
+# ---------------------------------------------------------------------------
 # Formats: regular expressions, and a function where these do not reach
 def _matching(pattern: str, also: _Check = lambda text: True) -> _Check:
     return lambda text: re.fullmatch(pattern, text, re.ASCII) is not None and also(text)
@@ -4617,7 +4659,49 @@ _FORMATS.update({
 
 
 # ---------------------------------------------------------------------------
-# 13. Tools from classes
+# types: pydantic, attrs, generics, keys that are no text, names that only callers know
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# strict: OpenAI's strict mode
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# responses: the API of OpenAI's Responses
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# anthropic: the API of Anthropic's Messages
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# gemini: the API of Google's Gemini
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# streams: chunks to a message
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# classes: tools from the methods of classes
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
@@ -4665,7 +4749,7 @@ __all__ += ["class_tools"]
 
 
 # ---------------------------------------------------------------------------
-# 14. Tools from LangChain
+# langchain: tools from LangChain
 #    uses 1 7 8 9 10
 # ---------------------------------------------------------------------------
 def langchain_tools(*tools: Any) -> _ToolList:
@@ -4751,7 +4835,7 @@ __all__ += ["langchain_tools"]
 
 
 # ---------------------------------------------------------------------------
-# 15. The network: one careful HTTP request, one reader of server-sent events
+# network: one careful HTTP request, one reader of server-sent events
 #    uses 1
 # ---------------------------------------------------------------------------
 MAX_BODY = 16 * 2**20       # bytes of one answer, of one line, of one event
@@ -5007,8 +5091,8 @@ __all__ += ["HttpError"]
 
 
 # ---------------------------------------------------------------------------
-# 16. Tools from OpenAPI
-#    uses 1 2 7 9 10 15
+# openapi: tools from OpenAPI descriptions
+#    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
 _NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
@@ -5438,8 +5522,15 @@ __all__ += ["openapi_tools"]
 
 
 # ---------------------------------------------------------------------------
-# 17. Tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 15
+# find: a registry whose tools are found by words
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# mcp: tools from MCP servers (stdio, streamable HTTP)
+#    uses 1 7 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -5826,8 +5917,15 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
 # ---------------------------------------------------------------------------
-# 18. A model over HTTP (any OpenAI-compatible server)
-#    uses 1 2 3 7 8 15
+# serve: the same tools for MCP clients
+#    uses nothing
+# ---------------------------------------------------------------------------
+# (to come)
+
+
+# ---------------------------------------------------------------------------
+# http: a model over HTTP (any OpenAI-compatible server)
+#    uses 1 2 3 7 8 network
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
@@ -5983,7 +6081,7 @@ __all__ += ["HttpModel"]
 
 
 # ---------------------------------------------------------------------------
-# 19. Command line, and the trace it prints
+# cli: the command line, and the trace that it prints
 #    uses 1 3 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
@@ -6235,7 +6333,7 @@ def _chat(options: Any) -> None:
     base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
     name = options.model or os.environ.get("OPENAI_MODEL")
     if http_model is None:
-        raise ToolRegError("chat: section 18 (a model over HTTP) was cut from this copy of the file")
+        raise ToolRegError(f'chat: {_needs_chapter("HttpModel")}')
     if not base_url or not name:
         raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
     registry = _tools_at(options.target)

@@ -15,10 +15,11 @@ def cut(module, tests, folder):
     core, line, tail = pathlib.Path(module).read_text("utf-8").partition(CUT_LINE)
     assert line and tail, "there is no cut line"
     text = pathlib.Path(tests).read_text("utf-8")
-    start = {int(found[1]): found.start() for found in re.finditer(r"^# -{20,}\n# (\d+)\. .*\n# -{20,}\n", text, re.M)}
-    text = text[:min(at for number, at in start.items() if number > 11)]
+    heading = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] .*\n# -{20,}\n", re.M)
+    start = {found[1]: found.start() for found in heading.finditer(text)}
+    text = text[:min(at for key, at in start.items() if key.isalpha())]
     lines = text.splitlines(keepends=True)
-    first, last = text[:start[0]].count("\n"), text[:start[1]].count("\n")
+    first, last = text[:start["0"]].count("\n"), text[:start["1"]].count("\n")
     for node in reversed(ast.parse(text).body):
         if first < node.lineno <= last and getattr(node, "name", "").startswith("test_"):
             begin = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])

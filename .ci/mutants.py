@@ -18,6 +18,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SECONDS = 240               # for one run of the tests; one that takes longer counts as noticed
 
+HEADING = r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] .*\nEND# -{20,}\n"
+
 MUTANTS = [
     # 1. words
     (1, "strict=False, parse_float=_finite", "strict=True, parse_float=_finite"),
@@ -83,11 +85,11 @@ def sections_of(text, heading):
     """Give {number: (start, end)} of the sections in a text."""
     found = list(re.finditer(heading, text, re.MULTILINE))
     ends = [each.start() for each in found[1:]] + [len(text)]
-    return {int(each[1]): (each.start(), end) for each, end in zip(found, ends)}
+    return {each[1]: (each.start(), end) for each, end in zip(found, ends)}
 
 
 def mutated(source, section, old, new):
-    start, end = sections_of(source, r"^# -{20,}\n# (\d+)\. .*\n# {4,5}uses .*\n# -{20,}\n")[section]
+    start, end = sections_of(source, HEADING.replace("END", r"# {4,5}uses .*\n"))[str(section)]
     count = source.count(old, start, end)
     assert count == 1, f"section {section}: {old!r} stands there {count} times, not once"
     at = source.index(old, start, end)
@@ -97,7 +99,7 @@ def mutated(source, section, old, new):
 def tests_of(section):
     """Give the names of the tests in the section of the same number."""
     text = (ROOT / "test_toolreg.py").read_text("utf-8")
-    start, end = sections_of(text, r"^# -{20,}\n# (\d+)\. .*\n# -{20,}\n")[section]
+    start, end = sections_of(text, HEADING.replace("END", ""))[str(section)]
     names = re.findall(r"^(?:async )?def (test_\w+)", text[start:end], re.MULTILINE)
     return [f"test_toolreg.py::{name}" for name in names]
 
@@ -130,7 +132,7 @@ def judge(row):
 
 def main(sections):
     started = time.monotonic()
-    rows = [row for row in MUTANTS if not sections or row[0] in sections]
+    rows = [row for row in MUTANTS if not sections or str(row[0]) in sections]
     source = (ROOT / "toolreg.py").read_text("utf-8")
     for row in rows:
         mutated(source, *row)
@@ -142,10 +144,10 @@ def main(sections):
         for row, noticed in zip(rows, pool.map(judge, rows)):
             survivors += noticed is None
             verdict = f"noticed by {noticed}" if noticed else "SURVIVED"
-            print(f"{row[0]:3}  {row[1].strip()[:60]!r:64} {verdict}", flush=True)
+            print(f"{row[0]:>10}  {row[1].strip()[:60]!r:64} {verdict}", flush=True)
     print(f"{len(rows)} mutants, {survivors} survived, {time.monotonic() - started:.0f} s")
     return int(survivors > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main({int(number) for number in sys.argv[1:]}))
+    sys.exit(main(set(sys.argv[1:])))
