@@ -3322,6 +3322,11 @@ _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 
 
+# options of ToolMetadata that have to suit the tool: -> what is wrong with one that is set, or None
+_OPTIONS: dict[str, Callable[[Tool], str | None]] = {}
+_OPTIONS["strict"] = lambda tool: _strict_fault(tool.parameters)
+
+
 def _legal_name(wished: str, distinct: bool = False) -> str:
     """Make a legal name of any text; one that is cut, emptied or has to be `distinct` ends in the text's checksum."""
     import zlib
@@ -3397,7 +3402,7 @@ class Tool:
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
-        self._check_strict()
+        self._check_options()
 
     def _check_parts(self) -> None:
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
@@ -3408,10 +3413,11 @@ class Tool:
                 raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
                                           f"(got {_shown(getattr(self, part))})")
 
-    def _check_strict(self) -> None:
-        fault = self.metadata.strict and _strict_fault(self.parameters)
-        if fault:
-            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
+    def _check_options(self) -> None:
+        for option, check in _OPTIONS.items():
+            fault = getattr(self.metadata, option) and check(self)
+            if fault:
+                raise ToolDefinitionError(f'tool "{self.name}": {option}=True: {fault} (leave out {option})')
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
@@ -3437,7 +3443,7 @@ class Tool:
         tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
                              bind=bind)
         tool._check_parts()
-        tool._check_strict()
+        tool._check_options()
         return tool
 
     @functools.cached_property
