@@ -3098,8 +3098,8 @@ def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[d
 
 
 def _is_blank(part: Any) -> bool:
-    said = {key for key in part if part[key] is not None} if isinstance(part, dict) else {"more"}
-    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
+    said = {key for key in part if part[key] is not None} if isinstance(part, dict) and "text" in part else {"more"}
+    return said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
 def _wire(thing: Any) -> Any:
@@ -4769,7 +4769,7 @@ def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
         raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
     try:
         return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+    except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
 
 
@@ -4810,7 +4810,7 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
     for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
         whole = not choice.get("delta")
-        delta = dict(choice.get("delta") or choice.get("message") or {})
+        delta = {**(choice.get("delta") or choice.get("message") or {})}
         said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
         parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
         message = _added(message, {key: value for key, value in delta.items() if key != "role"})
@@ -4904,7 +4904,7 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
-        kind, delta = event.get("type"), dict(event.get("delta") or {})
+        kind, delta = event.get("type"), {**(event.get("delta") or {})}
         reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
