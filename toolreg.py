@@ -83,7 +83,9 @@ _CHAPTERS: dict[str, str] = {
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
-    "schema": "DRAFT_2019_09 DRAFT_07",
+    "schema": "DRAFT_2019_09 DRAFT_07 resources $id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor "
+              "if then else contains minContains maxContains dependentRequired dependentSchemas dependencies additionalItems "
+              "unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -298,7 +300,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
 # comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
-# slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
+# slow walks the rules instead: errors, and coercion.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     checks    value -> bool, each for one type of value          n >= 1
 #     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
@@ -397,13 +399,9 @@ def _canonical(value: Any) -> Any:
 
 
 # --- schemas in schemas: under these keywords, and never in a property's name, an enum or a default
-_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
-_HOLDERS = frozenset({
-    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
-    "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
-_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
-# in-place applicators: their schemas judge the very value, not a part of it
-_IN_PLACE = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
+_MAPS = {"properties", "patternProperties", "$defs", "definitions"}
+_HOLDERS = {"items", "prefixItems", "additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not"}
+_IN_PLACE = {"allOf", "anyOf", "oneOf", "not"}      # their schemas judge the very value, not a part of it
 
 
 def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> Any:
@@ -452,26 +450,18 @@ def _pointer(document: Any, reference: str) -> Any:
     return [*_steps(document, unquote(reference.lstrip("#")))][-1]
 
 
-def _joined(base: str, reference: str) -> str:
-    from urllib.parse import urljoin
-    try:
-        return urljoin(base, reference)
-    except ValueError as error:
-        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
-
-
 # --- patterns: ECMA-262's regular expressions in Python's words
-_TOKEN = r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
-    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]"""
+_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
+           r"u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S])")
+_TOKEN = rf"{_ESCAPE}|\[(?:{_ESCAPE}|[^\]\\])*\]|\(\?<(?![=!])|[\s\S]"
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
-_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", "(?<": "(?P<",
+_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", r"\B": r"(?!\b)",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-_CATEGORIES = {
-    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
-    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+# by the letter after the backslash: what is spelled otherwise in Python -> (what follows, whether in a class)
+_ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
 def _regex(source: str) -> re.Pattern[str]:
@@ -485,41 +475,37 @@ def _regex(source: str) -> re.Pattern[str]:
 def _translated(source: str) -> str:
     if len(source) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-    texts, inside = ["(?a)"], False
-    for token in re.findall(_TOKEN, source, re.VERBOSE):
-        text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
-        inside = token != "]" if inside else token in ("[", "[^")
-        texts.append(text)
+    texts = ["(?a)"]
+    for token in re.findall(_TOKEN, source):
+        if token[0] == "[" and token not in _OUTSIDE and len(token) > 1:
+            parts = re.findall(rf"{_ESCAPE}|[\s\S]", token[1:-1])
+            texts.append("[" + "".join(_INSIDE.get(part) or _escape(part, True) for part in parts) + "]")
+        else:
+            texts.append(_OUTSIDE.get(token) or _escape(token, False))
     if sum(map(len, texts)) > 100 * MAX_PATTERN:
         raise ValueError("it names too many Unicode properties")
     return "".join(texts)
 
 
-def _escape(token: str, inside: bool) -> str:
+def _escape(token: str, in_class: bool) -> str:
+    """Give a token in Python's words; most need none."""
     kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
-    if kind in "pP" and rest:
-        ranges = _ranges(re.sub("^(gc|General_Category)=", "", rest), kind == "P")
-        return ranges if inside else f"[{ranges}]"
+    if token == "(?<":
+        kind, rest = "<", " "
+    elif token[0] != "\\":
+        return token
     if kind == "u" and rest:
         high, _, low = rest.partition("\\u")
         return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
-    if kind in "ck" and rest:
-        return f"\\x{ord(rest) % 32:02x}" if kind == "c" else f"(?P={rest})"
+    if kind in _ESCAPES and rest:
+        return _ESCAPES[kind](rest, in_class)
+    if rest and kind in "pPck<":
+        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
+        return f"(?({token[1:]}){token})"
     if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
-
-
-@functools.cache
-def _ranges(name: str, inverted: bool) -> str:
-    """Give the characters of a Unicode category as the inside of a character class."""
-    from unicodedata import category
-    wanted = _CATEGORIES.get(name, name)
-    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
-        raise ValueError(f"the Unicode property {name} is not supported")
-    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
-    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
 # --- rules
@@ -532,7 +518,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword = ""
+    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -548,11 +534,6 @@ class _Rule:
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
                 yield ValidationError(fault.message, path + fault.path, (self.keyword, *steps, *fault.schema_path),
                                       fault.keyword or self.keyword)
-
-    def seen(self, value: Any) -> set[Any]:
-        """Give the names or indices that the keyword judges in a value that fits."""
-        return set().union(*(node.seen(value) if key is _ITSELF else {key} for key, _, node, _ in self.parts(value)
-                             if not isinstance(node, str)))
 
     def nearest(self, value: Any) -> Any:
         """Coerce the parts of a value; null for what may be left out, but not be null, is left out."""
@@ -621,7 +602,7 @@ def _pattern(source: str, node: _Node) -> _Rule:
 
 
 def _format(name: str, node: _Node) -> _Rule | None:
-    check = _FORMATS.get(name) if node.compiler.formats or node.resource.dialect.asserts_formats else None
+    check = _FORMATS.get(name) if node.compiler.asserts_formats(node) else None
     return _says(_only([str], check), "does not have the format", name) if check else None
 
 
@@ -731,18 +712,6 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _contains(sub: _Node, node: _Node) -> _Rule:
-    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
-
-    def parts(value: list[Any]) -> list[_Part]:
-        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
-        if least <= len(fitting) <= most:
-            return fitting
-        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
-        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
-    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
-
-
 def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     table = _one_of([sub.usable_table() for sub in subs])
     if no_other:
@@ -758,6 +727,10 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
         types = dict.fromkeys(map(_other_type, faults))
         if "" not in types:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
+        memo = node.compiler.memo
+        memo[_choice] = memo.get(_choice, 0) + 1
+        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
+            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -779,41 +752,10 @@ def _all_of(subs: list[_Node], node: _Node) -> _Rule:
                  functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
-def _if(test: _Node, node: _Node) -> _Rule:
-    then, other = node.arguments.get("then"), node.arguments.get("else")
-
-    def parts(value: Any) -> Iterator[_Part]:
-        if test.judge(value):
-            yield _ITSELF, value, test, ()
-            if then:
-                yield _ITSELF, value, then, ("then",)
-        elif other:
-            yield _ITSELF, value, other, ("else",)
-
-    def check(value: Any) -> bool:
-        chosen = then if test.fits(value) else other
-        return chosen is None or bool(chosen.fits(value))
-    return _Rule(None, parts, _only(_ANYTHING, check))
-
-
 def _reference(reference: str, node: _Node) -> _Rule:
-    """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-    (schema, resource), name = node.compiler.find(reference, node.resource), reference.partition("#")[2]
-    if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-        resource = next(place for place in (*node.scope, resource) if name in place.dynamic)
-        schema = resource.dynamic[name]
-    target = node.compiler.node(schema, resource, node.scope, (reference,), later=True)
+    target = node.compiler.target(reference, node)
     node.here.append(target)
     return _Rule(None, lambda value: [(_ITSELF, value, target, ())], target.usable_table())
-
-
-def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
-    others, node.compiler.guarded = [*node.rules], True
-
-    def parts(value: Any) -> list[_Part]:
-        seen: set[Any] = set().union(*(rule.seen(value) for rule in others))
-        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
-    return _Rule(kind, parts)
 
 
 def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
@@ -828,29 +770,23 @@ def _are_names(argument: Any) -> bool:
 
 # --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
-_COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
+_COUNT, _NUMBER, _DIFFERENT = "a non-negative integer", "a number", "an array of different strings"
 _FORMS = {words: _all(table) for words, table in _TYPES.values()}
 _FORMS.update({
     _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
     _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
     _COUNT: lambda argument: _FORMS["an integer"](argument) and argument >= 0,
     "a number greater than 0": lambda argument: _FORMS[_NUMBER](argument) and argument > 0,
-    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
-    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
-    _DIFFERENT: _are_names, "an object of arrays of strings": lambda argument: (
-        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    _DIFFERENT: _are_names,
     "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
         _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
 })
 
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
-_CORE: dict[str, _Row] = {
-    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None),
-    "$dynamicAnchor": (_NAME, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
-    "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
-}
-_VALIDATION: dict[str, _Row] = {
+_KEYWORDS: dict[str, _Row] = {
+    "$schema": (_TEXT, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
+    "$ref": (_TEXT, _reference),
     "type": ("a type or an array of types",
              lambda names, _: _of_type(names) if isinstance(names, str) else _of_type(*names)),
     "enum": ("an array", _enum),
@@ -865,15 +801,10 @@ _VALIDATION: dict[str, _Row] = {
     "pattern": (_TEXT, _pattern),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
-    "uniqueItems": ("a boolean", _unique_items), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "uniqueItems": ("a boolean", _unique_items),
     "minProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) >= n, "has fewer properties than")),
     "maxProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) <= n, "has more properties than")),
     "required": (_DIFFERENT, _required),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value])),
-}
-_APPLICATOR: dict[str, _Row] = {
     "properties": (_SCHEMA_MAP, _properties), "patternProperties": (_SCHEMA_MAP, _pattern_properties),
     "additionalProperties": (_SCHEMA, _additional_properties),
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
@@ -881,40 +812,17 @@ _APPLICATOR: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of),
     "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
-    "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value])),
+    "format": (_TEXT, _format),
 }
-_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
-    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
-    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_VOCABULARIES: dict[str, dict[str, _Row]] = {
-    "core": _CORE, "validation": _VALIDATION, "applicator": _APPLICATOR, "format": {"format": (_TEXT, _format)},
-    "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
-
-
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
-        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
-
-
-_DIALECTS = {DRAFT_2020_12: _Dialect(
-    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
+# what else `$schema` may say where the keywords mean the same: -> whether what stands beside a `$ref` is ignored there
+_OLDER = {"https://json-schema.org/draft/2019-09/schema": False, "http://json-schema.org/draft-07/schema": True}
 
 
 # --- compiling
-class _Resource:
-    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
-    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
-        self.uri, self.root, self.dialect = uri, root, dialect
-        self.anchors: dict[str, Any] = {}
-        self.dynamic: dict[str, Any] = {}
-
-
 def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Answer once per value and run; else alternatives in alternatives would multiply, and so would references."""
     def remembered(self: _Node, value: Any) -> Any:
@@ -924,32 +832,28 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class _Node:
-    """One compiled schema; one schema has several where the resources entered on the way differ ($dynamicRef minds)."""
+    """Be one compiled schema."""
 
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
-    fits: _Check                    # the check for whatever comes
     table: _Table | None = None
     keyword, started, length = "", False, 0
 
-    def __init__(self, compiler: _Compiler, schema: Any, resource: _Resource, scope: tuple[_Resource, ...],
-                 where: tuple[str | int, ...]) -> None:
-        self.compiler, self.schema, self.resource, self.scope, self.where = compiler, schema, resource, scope, where
+    def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
+        self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, and join what they demand."""
-        self.started, rows = True, self.resource.dialect.rows
+        self.started, rows = True, self.compiler.rows(self)
         schema = self.schema if isinstance(self.schema, dict) else {}
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
         found = [keyword for keyword in schema if keyword in rows]
-        if len(found) > 1:
-            alone = self.resource.dialect.ref_alone and "$ref" in schema
-            found = ["$ref"] if alone else [keyword for keyword in rows if keyword in schema]
-        for keyword in found:
+        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
             if _FORMS[rows[keyword][0]](schema[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
             else:
@@ -972,8 +876,9 @@ class _Node:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
             if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # draft-07 has arrays of names among its schemas
-            sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
+                return schema               # an older draft has arrays of names among its schemas
+            sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
+            self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
                 self.here.append(sub)
             return sub
@@ -1013,7 +918,6 @@ class _Node:
         return self.length
 
     judge = _once(lambda node, value: node.fits(value))
-    seen = _once(lambda node, value: set().union(*(rule.seen(value) for rule in node.rules)))
 
     @_once
     def faults(self, value: Any) -> list[ValidationError]:
@@ -1026,7 +930,7 @@ class _Node:
             return [ValidationError("is not allowed here")]
         found: dict[Any, ValidationError] = {}          # what several references find is said once
         for rule in self.rules:
-            if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
+            if not (found and rule.last):           # where others fail, nobody knows what it has to judge
                 for fault in rule.faults(value):
                     found.setdefault((fault.path, fault.message), fault)
         return [*found.values()]
@@ -1052,21 +956,25 @@ class _Node:
 
 
 class _Compiler:
-    """Know all schemas that references may lead to, and compile each once per scope."""
+    """Compile the schemas of one document, each once; a chapter may know more of what references lead to."""
 
-    def __init__(self, dialect: str, given: Mapping[str, Any], formats: bool) -> None:
-        self.given = {uri.rstrip("#"): schema for uri, schema in given.items()}
+    def __init__(self, dialect: str, resources: Mapping[str, Any] | None, formats: bool) -> None:
         # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
-        self.dialect, self.formats, self.guarded, self.depth = self.dialect_of(dialect), formats, False, 0
-        self.resources: dict[str, _Resource] = {}
-        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.dialect, self.formats, self.guarded, self.depth = dialect, formats, False, 0
         self.nodes: dict[Any, _Node] = {}
         self.waiting: list[_Node] = []
         self.problems: list[str] = []
         self.memo: dict[Any, Any] = {}
+        self.prepare(resources or {})
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        if resources:
+            raise SchemaError(str(_needs_chapter("resources")))
 
     def compile(self, schema: Any) -> _Node:
-        root = self.node(schema, self.index(schema, ""), (), ())
+        if _too_deep(schema):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             node = self.waiting.pop()
             if not node.started:
@@ -1078,92 +986,50 @@ class _Compiler:
         self.nodes.clear()                  # so that nodes and compiler do not hold each other: they die at once
         return root
 
-    def dialect_of(self, uri: str) -> _Dialect:
-        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
-        uri = uri.rstrip("#")
-        metaschema = self.given.get(uri)
-        if uri in _DIALECTS:
-            return _DIALECTS[uri]
-        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
-            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
-        if not isinstance(vocabulary, dict):
-            return base
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
-        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
-        if unknown:
-            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
-
-    def index(self, document: Any, uri: str) -> _Resource:
-        """Find the resources and the names in a document, and give the resource that it is."""
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
-        first = self.resource(document, uri, self.dialect)
-        stack, known = [(document, first)], set()
+    def home_of(self, document: Any) -> Any:
+        """Give what references in a document are about, and refuse words of it that have another meaning here."""
+        stack, ref_alone = [document], self.is_ref_alone(self.dialect)
         while stack:
-            schema, home = stack.pop()
-            if isinstance(schema, dict) and id(schema) not in known:
-                known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
-                    home = self.named(schema, home)
-                stack.extend([(sub, home) for sub in _subschemas(schema)])
-        self.resources[uri] = self.homes.get(id(document), first)
-        return self.resources[uri]
+            schema = stack.pop()
+            if isinstance(schema, dict):
+                ref_alone |= self.is_ref_alone(schema.get("$schema", DRAFT_2020_12))
+                words = [word for word in schema if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema"]
+                if ref_alone and "$ref" in schema and len(schema.keys() & _KEYWORDS.keys()) > 1:
+                    words.append("$ref")
+                for word in words[:1]:
+                    raise SchemaError(str(_needs_chapter(word)))
+                stack += _subschemas(schema)
+        return document
 
-    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
-        """Note the names of a schema, and give the resource that it is in."""
-        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
-        if not names.get("$id", "#").startswith("#"):
-            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
-        elif "$id" in names:
-            home.anchors[names["$id"][1:]] = schema
-        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
-            if keyword in names:
-                table[names[keyword]] = schema
-        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
-            home.dynamic[""] = schema
-        return home
+    def is_ref_alone(self, dialect: Any) -> bool:
+        uri = str(dialect).rstrip("#")
+        if uri != DRAFT_2020_12 and uri not in _OLDER:
+            known = _listed([DRAFT_2020_12, *_OLDER])
+            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
+        return _OLDER.get(uri, False)
 
-    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
-        uri = uri.rstrip("#")
-        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = self.dialect_of(root["$schema"])
-        self.resources[uri] = _Resource(uri, root, dialect)
-        if isinstance(root, dict):
-            self.homes[id(root)] = self.resources[uri]
-        return self.resources[uri]
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        """Give the keywords that count in a schema."""
+        return _KEYWORDS
 
-    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
-        """Give the schema that a reference leads to, with its resource."""
-        from urllib.parse import unquote
-        uri, _, fragment = reference.partition("#")
-        fragment = unquote(fragment)
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Give the compiled schema that a reference leads to."""
         try:
-            if uri:
-                uri = _joined(home.uri, uri)
-                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
-            if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
-            for schema in _steps(home.root, fragment):
-                home = self.homes.get(id(schema), home)
+            if not re.match("#(/|$)", reference):
+                raise LookupError(reference)
+            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
-        return schema, home
 
-    def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
-             later: bool = False) -> _Node:
+    def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        resource = self.homes.get(id(schema), resource)
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
-        key = id(schema), resource, scope
+        key = id(schema), id(home)
         node = self.nodes.get(key)
         if node is None:
-            node = self.nodes[key] = _Node(self, schema, resource, scope, where)
+            node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
         if not node.started and later and self.depth > 20:
@@ -1187,13 +1053,14 @@ class Validator:
     """
 
     is_valid: Callable[[Any], bool]         # an attribute, on purpose: mostly it is the compiled check itself
+    compiler: ClassVar[type[_Compiler]] = _Compiler
 
     def __init__(self, schema: Any, *, dialect: str = DRAFT_2020_12, resources: Mapping[str, Any] | None = None,
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
-            raise SchemaError("formats: the table of formats is not in this file")
+            raise SchemaError(str(_needs_chapter("formats")))
         try:
-            compiler = _Compiler(dialect, resources or {}, formats)
+            compiler = self.compiler(dialect, resources, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
@@ -4477,11 +4344,103 @@ def scripted_model(*answers: Any) -> Model:
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
-#    uses 2
+#    uses 1 2
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
+_MAPS.update(["dependentSchemas", "dependencies"])
+_HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
+                 "contentSchema"])
+_IN_PLACE.update(["if", "then", "else", "dependentSchemas", "dependencies"])
+_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+
+
+def _joined(base: str, reference: str) -> str:
+    from urllib.parse import urljoin
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
+
+
+# --- patterns
+_CATEGORIES = {
+    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
+    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+
+
+def _property(name: str, in_class: bool, inverted: bool = False) -> str:
+    ranges = _ranges(re.sub("^(gc|General_Category)=", "", name), inverted)
+    return ranges if in_class else f"[{ranges}]"
+
+
+@functools.cache
+def _ranges(name: str, inverted: bool) -> str:
+    """Give the characters of a Unicode category as the inside of a character class."""
+    from unicodedata import category
+    wanted = _CATEGORIES.get(name, name)
+    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
+        raise ValueError(f"the Unicode property {name} is not supported")
+    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
+    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
+    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+
+
+_ESCAPES.update({
+    "p": _property, "P": functools.partial(_property, inverted=True),
+    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
+    "k": lambda name, in_class: f"(?({name})(?P={name}))"})
+
+
+# --- keywords
+def _contains(sub: _Node, node: _Node) -> _Rule:
+    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
+
+    def parts(value: list[Any]) -> list[_Part]:
+        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
+        if least <= len(fitting) <= most:
+            return fitting
+        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
+        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
+    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
+
+
+def _if(test: _Node, node: _Node) -> _Rule:
+    then, other = node.arguments.get("then"), node.arguments.get("else")
+
+    def parts(value: Any) -> Iterator[_Part]:
+        if test.judge(value):
+            yield _ITSELF, value, test, ()
+            if then:
+                yield _ITSELF, value, then, ("then",)
+        elif other:
+            yield _ITSELF, value, other, ("else",)
+
+    def check(value: Any) -> bool:
+        chosen = then if test.fits(value) else other
+        return chosen is None or bool(chosen.fits(value))
+    return _Rule(None, parts, _only(_ANYTHING, check))
+
+
+def _seen_by(rule: _Rule, value: Any) -> set[Any]:
+    """Give the names or indices that a keyword judges in a value that fits."""
+    return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
+                         if not isinstance(node, str))) if rule.marks else set()
+
+
+_seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
+
+
+def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
+    others, node.compiler.guarded = [*node.rules], True
+
+    def parts(value: Any) -> list[_Part]:
+        seen: set[Any] = set().union(*(_seen_by(rule, value) for rule in others))
+        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
+    rule = _Rule(kind, parts)
+    rule.last = True
+    return rule
 
 
 # Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
@@ -4497,7 +4456,7 @@ def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
 
 def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
     rule = _contains(sub, node)
-    rule.seen = lambda value: set()         # type: ignore[method-assign]
+    rule.marks = False
     return rule
 
 
@@ -4512,21 +4471,197 @@ def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
     return _Rule(dict, parts)
 
 
-_FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
-_FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
-    isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
+_NAME = "a name"
+_FORMS.update({
+    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
+    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
+    "an object of arrays of strings": lambda argument: (
+        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    "a schema or an array of schemas": lambda argument: isinstance(argument, (dict, bool, list)),
+    "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
+        isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
+})
+_NAMES: dict[str, _Row] = {
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference)}
+_COUNTS: dict[str, _Row] = {
+    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value]))}
+_MORE: dict[str, _Row] = {
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
+        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
+_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
+    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
+    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
+_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+# the keywords of each vocabulary that a metaschema can leave out
+_APPLICATORS = {name for name, row in _KEYWORDS.items()
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
+_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+_VOCABULARIES: dict[str, Collection[str]] = {
+    "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
+    "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
+
+
+class _Dialect:             # ref_alone: what stands beside a $ref is ignored
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
+        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
+
+
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
-    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items() if keyword not in _SINCE_2020_12},
+    **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS[DRAFT_2019_09] = _Dialect({
-    **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-    "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
-_DIALECTS[DRAFT_07] = _Dialect({
-    **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-    "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-    ref_alone=True)
+_DIALECTS = {
+    DRAFT_2020_12: _Dialect(_KEYWORDS),
+    DRAFT_2019_09: _Dialect({
+        **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
+    DRAFT_07: _Dialect({
+        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
+        ref_alone=True)}
+
+
+# --- resources
+class _Resource:
+    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
+
+    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
+        self.uri, self.root, self.dialect = uri, root, dialect
+        self.anchors: dict[str, Any] = {}
+        self.dynamic: dict[str, Any] = {}
+
+
+class _Home(NamedTuple):
+    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
+
+    resource: _Resource
+    scope: tuple[_Resource, ...] = ()
+
+
+class _FullCompiler(_Compiler):
+    """Know all schemas that references may lead to, and compile each once per scope."""
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        self.given = {uri.rstrip("#"): schema for uri, schema in resources.items()}
+        self.default = self.dialect_of(self.dialect)
+        self.resources: dict[str, _Resource] = {}
+        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.same: dict[Any, _Home] = {}                # so that equal homes are one
+
+    def home_of(self, document: Any) -> _Home:
+        return _Home(self.index(document, ""))
+
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        dialect = node.home.resource.dialect
+        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
+            return {"$ref": dialect.rows["$ref"]}
+        rows: dict[str, _Row] = dialect.rows
+        return rows
+
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats or node.home.resource.dialect.asserts_formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
+        home, name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home.resource)
+        if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
+            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            schema = resource.dynamic[name]
+        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+
+    def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
+            scope = (*scope, resource)
+        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+
+    def dialect_of(self, uri: str) -> _Dialect:
+        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
+        uri = uri.rstrip("#")
+        metaschema = self.given.get(uri)
+        if uri in _DIALECTS:
+            return _DIALECTS[uri]
+        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
+            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
+        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        if not isinstance(vocabulary, dict):
+            return base
+        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
+        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
+        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
+        if unknown:
+            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
+        if "format-assertion" in listed and not _FORMATS:
+            raise SchemaError(str(_needs_chapter("formats")))
+        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
+        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
+
+    def index(self, document: Any, uri: str) -> _Resource:
+        """Find the resources and the names in a document, and give the resource that it is."""
+        if _too_deep(document):             # one of the given resources
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        first = self.resource(document, uri, self.default)
+        stack, known = [(document, first)], set()
+        while stack:
+            schema, home = stack.pop()
+            if isinstance(schema, dict) and id(schema) not in known:
+                known.add(id(schema))
+                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                    home = self.named(schema, home)
+                stack.extend([(sub, home) for sub in _subschemas(schema)])
+        self.resources[uri] = self.homes.get(id(document), first)
+        return self.resources[uri]
+
+    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
+        """Note the names of a schema, and give the resource that it is in."""
+        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
+        if not names.get("$id", "#").startswith("#"):
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+        elif "$id" in names:
+            home.anchors[names["$id"][1:]] = schema
+        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
+            if keyword in names:
+                table[names[keyword]] = schema
+        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
+            home.dynamic[""] = schema
+        return home
+
+    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
+        uri = uri.rstrip("#")
+        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
+            dialect = self.dialect_of(root["$schema"])
+        self.resources[uri] = _Resource(uri, root, dialect)
+        if isinstance(root, dict):
+            self.homes[id(root)] = self.resources[uri]
+        return self.resources[uri]
+
+    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
+        """Give the schema that a reference leads to, with its resource."""
+        from urllib.parse import unquote
+        uri, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        try:
+            if uri:
+                uri = _joined(home.uri, uri)
+                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
+            if fragment and not fragment.startswith("/"):
+                return {**home.dynamic, **home.anchors}[fragment], home
+            for schema in _steps(home.root, fragment):
+                home = self.homes.get(id(schema), home)
+        except LookupError:
+            raise ValueError(f"{_shown(reference)} leads nowhere") from None
+        return schema, home
+
+
+Validator.compiler = _FullCompiler
 
 
 # ---------------------------------------------------------------------------
