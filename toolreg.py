@@ -51,7 +51,17 @@ import time
 import types
 import typing
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,7 +73,7 @@ __all__ = [
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
     "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "arun_agent", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
 ]
 
 
@@ -79,6 +89,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
+    "async": "await ainvoke aexecute_tool_calls arespond arun arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
@@ -86,8 +97,8 @@ _CHAPTERS: dict[str, str] = {
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor "
-              "if then else contains minContains maxContains dependentRequired dependentSchemas dependencies additionalItems "
-              "unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+              "if then else contains minContains maxContains dependentRequired dependentSchemas dependencies "
+              "additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -2895,17 +2906,26 @@ def _wire(thing: Any) -> Any:
 
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
-#    uses 1 2 4 5 6 7 8
+#    uses 1 2 5 6 7 8
 # ---------------------------------------------------------------------------
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
+
+# what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
+_OPTIONS: dict[str, Callable[[Any], str | None]] = {}
+# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
+# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+_ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-# options of ToolMetadata that have to suit the tool: -> what is wrong with one that is set, or None
-_OPTIONS: dict[str, Callable[[Tool], str | None]] = {}
+def _fault_of(option: str, owner: Any) -> str | None:
+    """Say what is wrong with an option that is set; one that no row knows is of a chapter that was cut."""
+    return _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2948,11 +2968,9 @@ class ToolMetadata:
     def __post_init__(self) -> None:
         tags = (self.tags,) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", frozenset(tags))
-        timeout = self.timeout
-        if timeout is not None and not (type(timeout) in (int, float) and 0 < timeout < math.inf):
-            raise ToolDefinitionError(f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})")
-        if timeout is not None and not self.parallel:
-            raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
+        fault = None if self.timeout is None else _fault_of("timeout", self)
+        if fault:
+            raise ToolDefinitionError(fault)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -2969,6 +2987,7 @@ class Tool:
     func: Callable[..., Any]
     metadata: ToolMetadata = ToolMetadata()
     bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
         _checked_name(self.name)
@@ -2983,7 +3002,7 @@ class Tool:
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
-        self._check_options()
+        self._check_strict()
 
     def _check_parts(self) -> None:
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
@@ -2993,12 +3012,13 @@ class Tool:
             if not fits:
                 raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
                                           f"(got {_shown(getattr(self, part))})")
+        if "await" not in _ELSEWHERE and self._is_async:
+            raise ToolDefinitionError(f'tool "{self.name}": {_needs_chapter("await")}')
 
-    def _check_options(self) -> None:
-        for option, check in _OPTIONS.items():
-            fault = getattr(self.metadata, option) and check(self)
-            if fault:
-                raise ToolDefinitionError(f'tool "{self.name}": {option}=True: {fault} (leave out {option})')
+    def _check_strict(self) -> None:
+        fault = _fault_of("strict", self) if self.metadata.strict else None
+        if fault:
+            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
@@ -3024,7 +3044,7 @@ class Tool:
         tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
                              bind=bind)
         tool._check_parts()
-        tool._check_options()
+        tool._check_strict()
         return tool
 
     @functools.cached_property
@@ -3041,7 +3061,6 @@ class Tool:
 
     @functools.cached_property
     def _is_async(self) -> bool:
-        """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
         return _is_async(self.func)
 
     def __repr__(self) -> str:
@@ -3051,16 +3070,15 @@ class Tool:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
 
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
+
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
-        return _apply(self.func, *self._bound(arguments, coerce))
-
-    async def arun(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
-        """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
-        args, kwargs = self._bound(arguments, coerce)
-        if self.metadata.parallel and not self._is_async:
-            return await _off_loop(self.func, args, kwargs)
-        return await _asettled(self.func(*args, **kwargs))
+        fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+        return _call_to_end(self.func, *self._bound(fitting))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
@@ -3069,29 +3087,30 @@ class Tool:
                                                                                  think_augment=think_augment))
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
-    def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
+    def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
+        """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        reason = None
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+            if not isinstance(arguments, dict):
+                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
+            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if not self._fits(arguments):
+            arguments = self._validator.nearest(arguments) if coerce else arguments
+            errors = list(self._validator.iter_errors(arguments))
+            if errors:
+                raise _misfit(self.name, errors)
+        return arguments, reason
+
+    def _bound(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Turn arguments that fit into what the function takes."""
         try:
-            arguments = arguments if self._fits(arguments) else self._mended(arguments, coerce)
             return ((), arguments) if self.bind is None else self.bind(arguments)
         except ToolArgumentError as error:
-            raise _misfit(self.name, error.errors) from None
-
-    def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
-        if not isinstance(arguments, dict):
-            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-        return _split_reason(arguments, self._declares_reason)
-
-    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Coerce arguments that do not fit, or raise a ToolArgumentError that holds all that is wrong."""
-        nearest: dict[str, Any] = self._validator.nearest(arguments) if coerce else arguments
-        errors = list(self._validator.iter_errors(nearest))
-        if errors:
-            raise _unfit(*errors)
-        return nearest
+            raise _misfit(self.name, error.errors) if error.errors else error from None
 
 
 def _is_async(func: Any) -> bool:
+    """Tell whether a function may be called on an event loop; what it gives decides whether to await."""
     return any(test(each) for each in (func, type(func).__call__)
                for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
 
@@ -3109,14 +3128,39 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
                              errors)
 
 
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
-_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})        # types of values that nothing has to be waited for
+
+
+def _call_to_end(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _finished(func(*args, **kwargs))
+
+
+def _finished(value: Any) -> Any:
+    """Give what a function's value comes to: the list of what an iterator gives, what an awaitable ends in."""
+    if isinstance(value, Iterator):
+        return list(value)
+    if not (inspect.isawaitable(value) or inspect.isasyncgen(value)):
+        return value
+    if "await" not in _ELSEWHERE:
+        getattr(value, "close", bool)()
+        raise ToolRegError(f"what the function gave has to be awaited: {_needs_chapter('await')}")
+    future = _ELSEWHERE["await"](value, None)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+# --- threads, each with an inbox, which wait a while for the next call
 IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
-_LOOP_LOCK = _thread.allocate_lock()
-_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
-_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
 
 class _Outcome:
@@ -3141,139 +3185,57 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acaught(value: Any) -> _Outcome:
-    import asyncio
-    try:
-        return _Outcome(await _asettled(value))
-    except (GeneratorExit, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        return _Outcome(None, error)
-
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function to its end."""
-    return _settled(func(*args, **kwargs))
-
-
-def _settled(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        return list(value)
-    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
-
-
-async def _asettled(value: Any) -> Any:
-    """Give what a function's value comes to on the running event loop."""
-    while inspect.isawaitable(value):
-        value = await value
-    if inspect.isasyncgen(value):
-        return [item async for item in value]
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _wait_for(value: Any) -> Any:
-    """Run an awaitable from sync code, on the one background event loop of this process."""
-    import asyncio
-    if _is_on_loop():
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
-    if _background_loop() is None:
-        return asyncio.run(_acaught(value)).get()
-    future = _start_on_loop(value)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
-
-
-def _start_on_loop(value: Any) -> Any:
-    """Start an awaitable on the background loop; give the future of its _Outcome."""
-    import asyncio
-    return asyncio.run_coroutine_threadsafe(_acaught(value), _background_loop())
-
-
-def _is_on_loop() -> bool:
-    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
-    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
-
-
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            try:
-                threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
-            except RuntimeError:
-                loop.close()
-                return None
-            _LOOPS[process] = loop
-        return _LOOPS[process]
-
-
 def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
     """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending. Idle ones wait for the next call.
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
     """
     import concurrent.futures
-    import queue
-    import threading
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])        # a forked child has none of its parent's threads
+    idle = _IDLE.setdefault(os.getpid(), [])
 
-    def work() -> None:
+    def work(inbox: Any = None) -> None:
         outcome = _caught(func, *args)
-        idle.append(inbox)
+        if inbox is not None:
+            idle.append(inbox)              # before the result is given: who waits for it may have the next call
         future.set_result(outcome)
 
     try:
-        inbox = idle.pop()
-    except IndexError:
-        inbox = queue.SimpleQueue()
-        try:
-            threading.Thread(target=_serve, args=(inbox, idle), name="toolreg-worker", daemon=True).start()
-        except RuntimeError:
-            if timed is not None:
-                warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-            future.set_result(_caught(func, *args))
-            return future
-    inbox.put(work)
+        inbox = idle.pop() if idle else _new_thread(idle)
+    except IndexError:                      # another thread was faster
+        inbox = _new_thread(idle)
+    if inbox is None:
+        if timed is not None:
+            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+        work()
+    else:
+        inbox.put(work)
     return future
 
 
-def _serve(inbox: Any, idle: list[Any]) -> None:
-    """Be a worker thread: do what comes, and end when nothing has come for a while."""
+def _new_thread(idle: list[Any]) -> Any:
+    """Start a worker thread and give its inbox; None where there can be none."""
     import queue
-    while True:
-        try:
-            inbox.get(timeout=IDLE_SECONDS)()
-        except queue.Empty:
+    import threading
+    inbox = queue.SimpleQueue[Callable[[Any], None]]()
+
+    def serve() -> None:
+        while True:
             try:
-                idle.remove(inbox)
-            except ValueError:
-                continue                    # somebody has just taken it: work is coming
-            return
+                inbox.get(timeout=IDLE_SECONDS)(inbox)
+            except queue.Empty:             # nothing has come for a while
+                try:
+                    return idle.remove(inbox)
+                except ValueError:
+                    pass                    # somebody has just taken it: work is coming
 
-
-async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a sync function from async code, on a thread; what it gives is awaited on the running event loop."""
-    import asyncio
-    context = contextvars.copy_context()
-    outcome = await asyncio.wrap_future(_on_daemon(context.run, _called, func, args, kwargs))
-    return await _asettled(outcome.get())
+    try:
+        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        return None
+    return inbox
 
 
 # --- for importers
@@ -3285,7 +3247,7 @@ class _ToolList(list[Tool]):
         self.refused = dict(refused or {})
 
 
-def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
     """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
     import warnings
     tools, makers = _ToolList(), list(rows)
@@ -3326,12 +3288,10 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
-_NO_JOBS: _Jobs = deque()
-_Places = tuple[Iterable[int], _Jobs, int]  # which to run here, which beside each other, how many at once
-_ALONE: _Places = ((0,), _NO_JOBS, 1)
+_Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
+_Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
+_ALONE: _Places = ((0,), _Jobs(), 1)
 
 
 class ToolRegistry:
@@ -3343,10 +3303,13 @@ class ToolRegistry:
     `after_call(call, result)`.
     """
 
-    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by the sections of the importers
+    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
     register_from_langchain: ClassVar[Callable[..., list[Tool]]]
     register_from_openapi: ClassVar[Callable[..., list[Tool]]]
     register_from_mcp: ClassVar[Callable[..., list[Tool]]]
+    ainvoke: ClassVar[Callable[..., Awaitable[ToolResult]]]
+    aexecute_tool_calls: ClassVar[Callable[..., Awaitable[list[ToolResult]]]]
+    arespond: ClassVar[Callable[..., Awaitable[list[dict[str, Any]]]]]
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
                  coerce: bool = True, max_workers: int = 32, executor: Any = None,
@@ -3354,13 +3317,11 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        hooks = {"before_call": before_call, "after_call": after_call,
-                 "executor.submit": getattr(executor, "submit", executor)}
-        for name, hook in hooks.items():
+        for name, hook in (("before_call", before_call), ("after_call", after_call)):
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
         self.think_augment, self.coerce = think_augment, coerce
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), executor
+        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3469,8 +3430,10 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    def __getattr__(self, name: str) -> Any:    # where there is no such method: of which chapter is it?
-        raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -3494,36 +3457,30 @@ class ToolRegistry:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
         return self._execute([_one_call(call, arguments)])[0]
 
-    async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
-        """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        return (await self._aexecute([_one_call(call, arguments)]))[0]
-
-    def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Take one call from the look-up to its result, in a context of its own."""
+    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Take one call from the look-up to its result."""
         reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
+            if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+                arguments, reason = tool._fitting(arguments, self.coerce)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                _settled(self.before_call(call, reason))
+                _finished(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
                 value = tool.func(*args, **kwargs)
-                value = value if type(value) in _AT_HAND else _settled(value)
+                value = value if type(value) in _AT_HAND else _finished(value)
             else:
-                value = _elsewhere(tool, args, kwargs, executor)
+                value = _ELSEWHERE["call"](tool, args, kwargs, executor)
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
@@ -3531,41 +3488,10 @@ class ToolRegistry:
         # 5. exactly one result, whatever happened
         if self.after_call is not None:
             try:
-                _settled(self.after_call(call, result))
+                _finished(self.after_call(call, result))
             except StopIteration as error:          # it would end a loop over calls, without a word
                 raise RuntimeError("after_call raised StopIteration") from error
-        results[place] = result
-
-    async def _arun(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Do what `_run` does, step by step the same, on the running event loop."""
-        reason, texts = None, _REFUSED
-        try:
-            tool, arguments = self._tools.get(call.name), call.arguments
-            if tool is None or call.name in self._disabled:
-                raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
-            if self.before_call is not None:
-                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                await _asettled(self.before_call(call, reason))
-            texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
-            texts = _FAILED
-            if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
-                value = tool.func(*args, **kwargs)
-                value = await value if type(value) is types.CoroutineType else value
-                value = value if type(value) in _AT_HAND else await _asettled(value)
-            else:
-                value = (await _aelsewhere(tool, args, kwargs, executor)).get()
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
-        if self.after_call is not None:
-            await _asettled(self.after_call(call, result))
-        results[place] = result
+        return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
@@ -3588,57 +3514,32 @@ class ToolRegistry:
         through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
-
-    async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
-                                  executor: Any = None) -> list[ToolResult]:
-        """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), workers, executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+        here, beside, workers = _ALONE if len(calls) == 1 else self._places(
+            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
-            for index in here:
-                contextvars.copy_context().run(self._run, calls[index], executor, results, index)
+            wait = _start_workers(beside, workers, self._run, executor, results) if beside else None
+            for place in here:
+                results[place] = contextvars.copy_context().run(self._run, calls[place], executor)
             if wait is not None:
                 wait()
         except BaseException as error:
-            apart.clear()
-            _carry(error, results)
-            raise
-        return results
-
-    async def _aexecute(self, calls: list[ToolCall], workers: int | None = None,
-                        executor: Any = None) -> list[ToolResult]:
-        executor = self.executor if executor is None else executor
-        results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-        tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
-        try:
-            for index in here:
-                await _stepwise(self._arun(calls[index], executor, results, index))
-            if tasks:
-                await _all_done(tasks)
-        except BaseException as error:
-            for task in tasks:
-                task.cancel()
-            _carry(error, results)
+            beside.clear()
+            _leave_results(error, results)
             raise
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
-        """Say where the calls of one turn shall run."""
+        """Say which calls run here, one after the other, and which beside each other."""
         workers = workers or self.max_workers
-        if workers == 1 or _is_on_loop():
-            return range(len(calls)), _NO_JOBS, workers
-        apart = {index: call for index, call in enumerate(calls)
-                 if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
-        return [index for index in range(len(calls)) if index not in apart], deque(apart.items()), workers
+        beside = {place: call for place, call in enumerate(calls) if workers > 1
+                  and (tool := self._tools.get(call.name)) and tool.metadata.parallel}
+        return [place for place in range(len(calls)) if place not in beside], _Jobs(beside.items()), workers
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3651,12 +3552,8 @@ class ToolRegistry:
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
         api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(self._execute(calls), api_format=api_format)
-
-    async def arespond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
-        """Do what `respond` does on the running event loop."""
-        api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(await self._aexecute(calls), api_format=api_format)
+        results = self._execute(calls)
+        return build_tool_result_messages(results, api_format=api_format)
 
 
 def _checked_count(option: str, count: Any) -> int:
@@ -3665,7 +3562,14 @@ def _checked_count(option: str, count: Any) -> int:
     return count
 
 
-def _carry(error: Any, results: list[Any]) -> None:
+def _checked_executor(executor: Any) -> Any:
+    fault = None if executor is None else _fault_of("executor", executor)
+    if fault:
+        raise TypeError(fault)
+    return executor
+
+
+def _leave_results(error: Any, results: list[Any]) -> None:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
     if len(results) > 1 or not hasattr(error, "results"):
         with contextlib.suppress(Exception):
@@ -3701,8 +3605,6 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    if texts is _REFUSED and isinstance(error, ToolArgumentError) and error.errors:
-        error = _misfit(call.name, error.errors)
     text = next(text for kind, text in texts.items() if isinstance(error, kind))
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
@@ -3737,54 +3639,6 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-# --- running foreign code: here, on threads, on an executor
-def _executor_for(tool: Tool, executor: Any) -> Any:
-    """Give the executor, or None for what an importer made: it holds a connection, which cannot travel."""
-    return executor if tool.metadata.parallel and tool.metadata.source == "python" else None
-
-
-def _elsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Run a tool's function on an executor or for a limited time, from sync code."""
-    import concurrent.futures
-    executor = _executor_for(tool, executor)
-    if (executor is None and tool.metadata.timeout is None) or _is_on_loop():
-        return _apply(tool.func, args, kwargs)
-    if executor is None and tool._is_async and _background_loop() is None:
-        return _wait_for(_aelsewhere(tool, args, kwargs, None)).get()
-    future = _started(_apply, tool, args, kwargs, executor)
-    try:
-        outcome = future.result(tool.metadata.timeout)
-    except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
-        raise _timed_out(tool) from None
-    return outcome.get()
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
-
-
-def _started(call: Any, tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Start a tool's function elsewhere; give the future of its _Outcome."""
-    if executor is not None:
-        return executor.submit(_apply_shipped, tool.func, args, kwargs)
-    if tool._is_async:
-        return _start_on_loop(tool.func(*args, **kwargs))
-    return _on_daemon(contextvars.copy_context().run, call, tool.func, args, kwargs,
-                      timed=tool if tool.metadata.timeout else None)
-
-
-def _apply_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
-    import pickle
-    outcome = _caught(_apply, func, args, kwargs)
-    try:
-        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
-        return outcome
-    except Exception as error:
-        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
-
-
 def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> Callable[[], None]:
     """Run calls on threads; give a function that waits for the results. After an error no more calls are begun."""
     import queue
@@ -3794,10 +3648,11 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     def work() -> None:
         while jobs:
             try:
-                index, call = jobs.popleft()
+                place, call = jobs.popleft()
             except IndexError:
                 return                      # another worker was faster
-            outcome = _caught(contextvars.copy_context().run, run, call, executor, results, index)
+            outcome = _caught(contextvars.copy_context().run, run, call, executor)
+            results[place] = outcome.value
             if outcome.error is not None:
                 jobs.clear()
             done.put(outcome)
@@ -3809,58 +3664,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     for _ in range(min(workers, count)):
         _on_daemon(contextvars.copy_context().run, work)
     return wait
-
-
-async def _aelsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> _Outcome:
-    """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
-    import asyncio
-    executor = _executor_for(tool, executor)
-
-    async def finished() -> _Outcome:
-        if executor is None and tool._is_async:
-            return await _acaught(tool.func(*args, **kwargs))
-        outcome: _Outcome = await asyncio.wrap_future(_started(_called, tool, args, kwargs, executor))
-        return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
-
-    task = asyncio.ensure_future(finished())
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
-
-
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
-    import asyncio
-    gate = asyncio.Semaphore(workers)
-
-    async def work(index: int, call: ToolCall) -> None:
-        async with gate:
-            await run(call, executor, results, index)
-
-    return [asyncio.ensure_future(work(index, call)) for index, call in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
-
-
-@types.coroutine
-def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
-    context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
-        try:
-            step, given = steps.send, (yield awaited)
-        except BaseException as error:      # a cancellation too has to reach the coroutine
-            step, given = steps.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration:
-            return
 
 
 # --- for importers
@@ -3884,6 +3687,7 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
+_TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 
 Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
 
@@ -3897,19 +3701,29 @@ def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: Too
     call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
     tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
     """
-    _check_talk(model, registry, max_turns, tool_choice)
-    answers: list[Any] = []
-    talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
+    _check_run(model, registry, max_turns, tool_choice)
+    return _turns(model, _history(messages, api_format), registry, max_turns, tool_choice, api_format)
 
-    def new_messages() -> Iterator[dict[str, Any]]:     # apart, so that wrong arguments raise at once, not at next()
-        for event, given in talk:
-            if event == "message":
-                yield given
-            elif event == "ask":
-                answers.append(_settled(model(**given)))
-            else:
-                answers.append(registry._execute(given))
-    return new_messages()
+
+def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str,
+           api_format: str) -> Iterator[dict[str, Any]]:
+    for _ in range(max_turns):
+        # 1. ask the model, and append what it says
+        answer = _finished(model(**_request_of(history, registry, choice, api_format)))
+        said, calls = _read_turn(answer, api_format)
+        history += said
+        yield from said
+        # 2. no calls? then this was its answer
+        if not calls:
+            return
+        # 3. run the calls, each exactly once, and append the results
+        results = registry._execute([call for call in calls if _is_wanted(call, choice)])
+        told = _tool_messages(calls, results, choice, api_format)
+        history += told
+        yield from told
+        # 4. go on; a tool is asked for until the first turn with calls
+        choice = "none" if choice == "none" else "auto"
+    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
 
 
 def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
@@ -3920,62 +3734,7 @@ def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: Tool
                                   api_format=api_format)]
 
 
-async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Do what run_agent does on the running event loop; the model may be async."""
-    _check_talk(model, registry, max_turns, tool_choice)
-    history, answers = _history(messages, api_format), list[Any]()
-    for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
-        if event == "ask":                  # a sync model is asked on a thread, so that the event loop goes on
-            answer = _asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given)
-            answers.append(await answer)
-        elif event == "calls":
-            answers.append(await registry._aexecute(given))
-    return history
-
-
-def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        return [_user_message(messages, api_format)]
-    if isinstance(messages, Mapping):
-        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-    return list(messages)
-
-
-def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str, api_format: str,
-          answers: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Keep the history of a talk, and say what is to be done next.
-
-    Yields ("ask", the model's keywords), ("calls", tool calls) and ("message", a new message). Whoever drives this
-    does it, and appends the model's answer, or the results, to `answers` before it goes on. (A mailbox and not send():
-    a plain for drives it, and a StopIteration of the model's is never taken for the end.)
-    """
-    for _ in range(max_turns):
-        # the model is asked, and speaks
-        asked, tools = {"messages": list(history)}, registry.get_schemas(api_format=api_format)
-        if tools:
-            asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
-        yield "ask", asked
-        reply, calls = _read_turn(answers.pop(), api_format)
-        history += reply
-        yield from (("message", message) for message in reply)
-        if not calls:
-            return
-        # its calls are answered, each exactly once
-        yield "calls", [call for call in calls if _chosen(call, choice)]
-        results = iter(answers.pop())
-        tool_messages = build_tool_result_messages(
-            [next(results) if _chosen(call, choice) else _not_chosen(call, choice) for call in calls],
-            api_format=api_format)
-        history += tool_messages
-        yield from (("message", message) for message in tool_messages)
-        if choice != "none":
-            choice = "auto"                 # a tool is asked for until the first turn with calls
-    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or see .messages)",
-                           history)
-
-
-def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
+def _check_run(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
     if not callable(model):
         raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
     if not isinstance(registry, ToolRegistry):
@@ -3987,13 +3746,34 @@ def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
         raise registry._absence(choice)
 
 
-def _chosen(call: ToolCall, choice: str) -> bool:
+def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+    if isinstance(messages, str):
+        return [_user_message(messages, api_format)]
+    if isinstance(messages, Mapping):
+        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+    return list(messages)
+
+
+def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
+    """Give the keywords with which the model is asked."""
+    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
+    if tools:
+        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+    return asked
+
+
+def _is_wanted(call: ToolCall, choice: str) -> bool:
     return choice in ("auto", "required", "any", call.name)
 
 
-def _not_chosen(call: ToolCall, choice: str) -> ToolResult:
+def _tool_messages(calls: list[ToolCall], results: list[ToolResult], choice: str,
+                   api_format: str) -> list[dict[str, Any]]:
+    """Spell one result for each call, in order; those that were not wanted did not run, and are told so."""
     text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    return ToolResult(call.id, call.name, text, is_error=True, error=ToolError(text))
+    ran = iter(results)
+    return build_tool_result_messages(
+        [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
+         for call in calls], api_format=api_format)
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -4044,16 +3824,312 @@ def scripted_model(*answers: Any) -> Model:
 
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses nothing
+#    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-# (to come)
+_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_LOOP_LOCK = _thread.allocate_lock()
+_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+
+
+# --- awaiting from async code
+async def _afinished(value: Any) -> Any:
+    """Give what a function's value comes to, on the running event loop."""
+    while inspect.isawaitable(value):
+        value = await value
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _acaught(value: Any) -> _Outcome:
+    import asyncio
+    try:
+        return _Outcome(await _afinished(value))
+    except (GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        return _Outcome(None, error)
+
+
+async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
+    """Call a tool's function on a thread, on an executor or for a limited time."""
+    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
+    if future is None and tool._is_async:
+        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
+    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+
+
+def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+               tool: Tool | None = None) -> Any:
+    timed = tool if tool and tool.metadata.timeout else None
+    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+
+
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function; what has to be awaited is given as it is."""
+    value = func(*args, **kwargs)
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _off_loop(future: Any) -> _Outcome:
+    """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
+    import asyncio
+    outcome: _Outcome = await asyncio.wrap_future(future)
+    return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
+
+
+async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    if tool is None or tool.metadata.timeout is None:
+        return await running                # type: ignore[no-any-return]
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
+
+
+# --- awaiting from sync code: on an event loop in the background
+def _start_on_loop(value: Any, tool: Tool | None) -> Any:
+    """Start an awaitable on the background loop; give the future of its _Outcome."""
+    import asyncio
+    import concurrent.futures
+    if _thread.get_ident() in _LOOP_THREADS:
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
+    loop = _background_loop()
+    if loop is not None:
+        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    return future
+
+
+def _background_loop() -> Any:
+    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
+    import asyncio
+    import threading
+    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
+    with _LOOP_LOCK:
+        if process not in _LOOPS:
+            loop = asyncio.new_event_loop()
+            try:
+                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+            except RuntimeError:
+                loop.close()
+                return None
+            _LOOPS[process] = loop
+        return _LOOPS[process]
+
+
+def _run_loop(loop: Any) -> None:
+    _LOOP_THREADS.add(_thread.get_ident())
+    try:
+        loop.run_forever()
+    finally:
+        _LOOP_THREADS.discard(_thread.get_ident())
+
+
+_ELSEWHERE["await"] = _start_on_loop
+
+
+# --- tools
+async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
+    """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
+    fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+    args, kwargs = self._bound(fitting)
+    if self.metadata.parallel and not self._is_async:
+        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+    return await _afinished(self.func(*args, **kwargs))
+
+
+# --- the calls of one turn
+async def _ainvoke(self: ToolRegistry, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
+    """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
+    return (await _aexecute(self, [_one_call(call, arguments)]))[0]
+
+
+async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: str | None = None,
+                               max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+    """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
+    workers = None if max_workers is None else _checked_count("max_workers", max_workers)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+
+
+async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
+    """Do what `respond` does on the running event loop."""
+    api_format, calls = _read_calls(response, api_format)
+    results = await _aexecute(self, calls)
+    return build_tool_result_messages(results, api_format=api_format)
+
+
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+    """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
+    reason, texts = None, _REFUSED
+    try:
+        tool, arguments = self._tools.get(call.name), call.arguments
+        if tool is None or call.name in self._disabled:
+            raise self._absence(call.name)
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+            arguments, reason = tool._fitting(arguments, self.coerce)
+        if self.before_call is not None:
+            call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+            await _afinished(self.before_call(call, reason))
+        texts = _REFUSED
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+        texts = _FAILED
+        if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
+            value = tool.func(*args, **kwargs)
+            value = await value if type(value) is types.CoroutineType else value
+            value = value if type(value) in _AT_HAND else await _afinished(value)
+        else:
+            value = (await _call_beside(tool, args, kwargs, executor)).get()
+        content, value = value if type(value) is _Answer else (_content_of(value), value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None)
+    except Exception as error:
+        result = _failure(call, reason, error, texts)
+    if self.after_call is not None:
+        await _afinished(self.after_call(call, result))
+    results[place] = result
+
+
+async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
+                    executor: Any = None) -> list[ToolResult]:
+    executor = self.executor if executor is None else executor
+    results: list[Any] = [None] * len(calls)
+    here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
+    try:
+        for place in here:
+            await _in_own_context(_arun(self, executor, results, place, calls[place]))
+        if tasks:
+            await _all_done(tasks)
+    except BaseException as error:
+        for task in tasks:
+            task.cancel()
+        _leave_results(error, results)
+        raise
+    return results
+
+
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
+    """Run calls as tasks, at most `workers` at once."""
+    import asyncio
+    gate = asyncio.Semaphore(workers)
+
+    async def work(job: tuple[int, ToolCall]) -> None:
+        async with gate:
+            await run(*job)
+    return [asyncio.ensure_future(work(job)) for job in jobs]
+
+
+async def _all_done(tasks: list[Any]) -> None:
+    import asyncio
+    await asyncio.gather(*tasks)
+
+
+@types.coroutine
+def _in_own_context(coroutine: Any) -> Generator[Any, Any, None]:
+    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
+    context, steps = contextvars.copy_context(), coroutine.__await__()
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
+        try:
+            step, given = steps.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
+
+
+Tool.arun = _arun_tool
+ToolRegistry.ainvoke = _ainvoke
+ToolRegistry.aexecute_tool_calls = _aexecute_tool_calls
+ToolRegistry.arespond = _arespond
+
+
+# --- the loop
+async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Do what run_agent does on the running event loop; the model may be async."""
+    _check_run(model, registry, max_turns, tool_choice)
+    history, choice = _history(messages, api_format), tool_choice
+    for _ in range(max_turns):
+        asked = _request_of(history, registry, choice, api_format)
+        # a sync model is asked on a thread, so that the event loop goes on
+        outcome = await (_acaught(model(**asked)) if _is_async(model) else _off_loop(_on_thread(model, (), asked)))
+        answer = outcome.get()
+        said, calls = _read_turn(answer, api_format)
+        history += said
+        if not calls:
+            return history
+        results = await _aexecute(registry, [call for call in calls if _is_wanted(call, choice)])
+        history += _tool_messages(calls, results, choice, api_format)
+        choice = "none" if choice == "none" else "auto"
+    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+
+
+__all__ += ["arun_agent"]
 
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
-#    uses nothing
+#    uses 1 9
 # ---------------------------------------------------------------------------
-# (to come)
+def _timeout_fault(metadata: ToolMetadata) -> str | None:
+    timeout: Any = metadata.timeout
+    if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
+        return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
+
+
+def _executor_fault(executor: Any) -> str | None:
+    submit = getattr(executor, "submit", executor)
+    return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
+
+
+def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Run a tool's function on an executor or for a limited time, and wait for it."""
+    import concurrent.futures
+    blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
+    future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
+    if future is None and tool.metadata.timeout is None:
+        return _call_to_end(tool.func, args, kwargs)
+    if future is None and tool._is_async:
+        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
+    elif future is None:
+        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    try:
+        outcome = future.result(tool.metadata.timeout)
+    except concurrent.futures.TimeoutError:
+        future.cancel()                     # an async function hears of it, a thread cannot be told
+        raise _timed_out(tool) from None
+    return outcome.get()
+
+
+def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
+    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
+
+
+def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
+    import pickle
+    outcome = _caught(_call_to_end, func, args, kwargs)
+    try:
+        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
+        return outcome
+    except Exception as error:
+        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
+
+
+_OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
+_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 
 
 # ---------------------------------------------------------------------------
@@ -4850,8 +4926,8 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
-    return _usable(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                    for name in methods if name in wanted and name not in unwanted])
+    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
+                                        for name in methods if name in wanted and name not in unwanted])
 
 
 def _is_method(static: Any) -> bool:
@@ -4889,8 +4965,8 @@ def langchain_tools(*tools: Any) -> _ToolList:
 
     What LangChain injects is hidden from the model. Nothing of LangChain is imported.
     """
-    return _usable("LangChain", [(str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool))
-                                 for tool in tools])
+    return _make_tools("LangChain", [
+        (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
 
 def _langchain_tool(tool: Any, name: str) -> Tool:
@@ -5252,7 +5328,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     document, uri = _openapi_document(spec, timeout)
     api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
     operations = _refusing(_operations, api, include)
-    return _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
+    return _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
                                for wished, operation in operations.items()])
 
 
@@ -6033,7 +6109,7 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
     given, rows = client_or_transport, []
     if not isinstance(given, Mapping) or "mcpServers" not in given:
-        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
+        return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
     for server, entry in given["mcpServers"].items():
@@ -6041,7 +6117,7 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
         except ToolRegError as error:       # without its traceback, which would keep the client alive
             rows.append((server, functools.partial(unreachable, str(error))))
-    return _usable("mcp", rows)
+    return _make_tools("mcp", rows)
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
