@@ -12,6 +12,7 @@ import doctest
 import enum
 import functools
 import gc
+import hashlib
 import http.server
 import importlib.util
 import io
@@ -58,6 +59,7 @@ settings.load_profile("toolreg")
 # 0. The file itself
 # ---------------------------------------------------------------------------
 CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
+LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
@@ -92,6 +94,7 @@ class Section(NamedTuple):
 
 
 def sections_of(source):
+    source = source.rpartition(LAST_LINES)[0] or source     # they belong to every copy, and to no chapter
     headings = list(HEADING.finditer(source))
     ends = [following.start() for following in headings[1:]] + [len(source)]
     front = Section("0", "front matter", set(), source[:headings[0].start()])
@@ -220,7 +223,7 @@ def test_the_map_in_the_docstring_names_the_sections():
     first_word = dict(re.findall(r"(?:^|\s{2,})(\d{1,2})  (\w+)", toolreg.__doc__, re.MULTILINE))
     assert first_word == {section.key: section.title.split()[0].rstrip(":") for section in SECTIONS[1:12]}
     named = re.findall(r"\b[a-z]+\b", toolreg.__doc__.partition("Below the core")[2])
-    assert [word for word in named if word in CHAPTERS] == CHAPTERS
+    assert [word for word in named if word in CHAPTERS] == [section.key for section in TAIL]
 
 
 def test_the_tests_have_the_names_of_the_sections_in_their_order():
@@ -249,6 +252,14 @@ def test_the_core_works_with_the_tail_cut_off(tmp_path, monkeypatch):
         getattr(core, "openapi_tools")                              # noqa: B009
 
 
+def test_every_method_that_a_class_declares_is_mounted_by_one_chapter():
+    declared = {node.target.id for owner in TREE.body if isinstance(owner, ast.ClassDef) for node in owner.body
+                if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[")
+                and node.value is None}
+    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = ", "".join(section.text for section in TAIL), re.MULTILINE)
+    assert sorted(declared) == sorted(mounted)
+
+
 @pytest.mark.parametrize("chapter", sorted(HERE_ARE))
 def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_path, monkeypatch):
     module = load_copy(without({chapter}), tmp_path, monkeypatch)
@@ -260,7 +271,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 3_830
-    assert len(SOURCE.splitlines()) <= 6_900
+    assert len(SOURCE.splitlines()) <= 7_000
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -7980,6 +7991,140 @@ def test_help_names_every_command(capsys):
     assert caught.value.code == 0 and all(
         f"\n    {name} " in out for name in ("demo", "list", "schema", "call", "chat")
     )
+
+
+# --- vendor: copies with some of the chapters
+def vendored(folder, *options):
+    """Make a copy by the command, and give its text; it goes to a folder that is made for it."""
+    path = folder / "_vendor" / "toolreg.py"
+    assert main(["vendor", *options, "--force", "-o", str(path)]) == 0
+    return path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("chapters", ["core", *CHAPTERS, "all"])
+def test_a_copy_with_one_chapter_works_isolated_and_holds_what_that_needs_and_no_more(chapters, tmp_path, capsys):
+    copy = vendored(tmp_path, "--with", chapters)
+    kept = {"core": set(), "all": HERE_ARE}.get(chapters, {chapters})
+    while more := {need for section in TAIL if section.key in kept for need in section.uses if need.isalpha()} - kept:
+        kept |= more
+    assert {section.key for section in sections_of(copy) if section.key.isalpha()} == kept
+    assert f"{len(copy.splitlines())} lines, {len(copy.encode())} bytes: the core" in capsys.readouterr().err
+    script = ("import sys; sys.path.insert(0, '.'); from _vendor import toolreg\n"
+              f"assert all(hasattr(toolreg, name) for name in toolreg.__all__)\n{SMOKE}")
+    assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
+
+
+def imported_and_declared(source):
+    tree = ast.parse(source)
+    imports = {alias.asname or alias.name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))
+               for alias in node.names}
+    registry = next(node for node in tree.body if getattr(node, "name", "") == "ToolRegistry")
+    return imports, {node.target.id for node in registry.body if isinstance(node, ast.AnnAssign)}
+
+
+def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(tmp_path, capsys):
+    for options in ([], ["--with", "mcp"], ["--without", "cli"], ["--with", "all"]):
+        copy = vendored(tmp_path, *options)
+        imports, declared = imported_and_declared(copy)
+        text = copy.partition("\n__version__")[2]
+        assert [name for name in imports - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
+        assert declared == set(re.findall(r"^ToolRegistry\.(\w+) = ", copy, re.MULTILINE))
+    assert imported_and_declared(copy) == imported_and_declared(SOURCE)
+    assert not imported_and_declared(vendored(tmp_path))[1] and imported_and_declared(SOURCE)[1]
+
+
+def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
+    copy = vendored(tmp_path, "--with", "all")
+    *head, body = copy.split("\n", 3)
+    assert SOURCE == f"#!/usr/bin/env python3\n{body}"
+    assert head == [f"# toolreg {toolreg.__version__}, made by: python toolreg.py vendor --with all",
+                    f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
+                    "# do not edit what is below, make it anew; its sha256: "
+                    + hashlib.sha256(body.encode()).hexdigest()]
+
+
+@pytest.mark.parametrize("options, head", [
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with network,openapi,cli"),
+    (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
+    (("--without", "core"), "--with all"),
+])
+def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capsys):
+    copy = vendored(tmp_path, *options)
+    assert copy.split("\n")[0].endswith(f"vendor {head}")
+    assert vendored(tmp_path, *head.split()) == copy
+    assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
+
+
+@of("network", "openapi", "mcp", "http")
+@pytest.mark.parametrize("options, told", [
+    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
+    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
+    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, http)'),
+    (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
+    (["-o", "."], "Is a directory"),
+    (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),
+    (["-o", "image.png"], "vendor: image.png: is no copy that vendor made"),
+    (["-o", "changed.py"], "vendor: changed.py: was changed after vendor made it (nothing was written; --force"),
+])
+def test_vendor_refuses_in_one_line_and_writes_nothing(options, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "changed.py").write_text(vendored(tmp_path).replace("def trace", "def trace").replace("sunny", "rain"))
+    (tmp_path / "mine.py").write_text("# mine\n")
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\xff")
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.*")}
+    capsys.readouterr()
+    status, out, err = run_main(capsys, "vendor", *options)
+    assert (status, out) == (2, "") and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.*")} == before
+
+
+def test_a_copy_that_is_as_it_was_made_is_replaced_also_where_its_line_ends_changed(tmp_path, capsys):
+    path = tmp_path / "toolreg.py"
+    assert main(["vendor", "--with", "mcp", "-o", str(path)]) == 0
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert main(["vendor", "-o", str(path)]) == 0
+    assert b"\r" not in path.read_bytes() and b"# mcp: " not in path.read_bytes()
+
+
+def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_without_it_says_so(tmp_path, capsys):
+    copy = tmp_path / "_vendor" / "toolreg.py"
+    vendored(tmp_path, "--with", "mcp,cli")
+    copy.rename(tmp_path / "larger.py")
+    smaller = run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path)
+    assert smaller == ""
+    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
+                          encoding="utf-8", timeout=60)
+    assert done.returncode == 0 and done.stdout.split("\n", 3)[3] == vendored(tmp_path, "--with", "mcp").split("\n", 3)[3]
+    copy.write_text(done.stdout, "utf-8")
+    done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == '"main" needs the chapter "cli" (cut from this copy)\n'
+
+
+def test_the_list_of_chapters_says_how_long_they_are_and_what_they_need(capsys):
+    status, out, err = run_main(capsys, "vendor", "--list")
+    rows = [line.split(None, 2) for line in out.splitlines()]
+    assert (status, err) == (0, "") and [row[0] for row in rows] == ["core", *(section.key for section in TAIL)]
+    assert sum(int(row[1]) for row in rows) == SOURCE.count("\n")
+    for section, (_, lines, text) in zip(TAIL, rows[1:]):
+        needs = ", ".join(other.key for other in TAIL if other.key in section.uses)
+        assert text == section.title + (f" · needs {needs}" if needs else "")
+        assert abs(int(lines) - section.text.count("\n")) <= 1
+
+
+def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecode(tmp_path, capsys):
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("toolreg.py", SOURCE)
+        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['vendor', '-o', 'made.py']))\n")
+    subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL, timeout=60)
+    assert (tmp_path / "made.py").read_text("utf-8") == vendored(tmp_path)
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
+    (tmp_path / "toolreg.py").unlink()
+    done = subprocess.run([sys.executable, "toolreg.pyc", "vendor"], cwd=tmp_path, capture_output=True, encoding="utf-8",
+                          timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
 
 
 def test_the_demo_shows_four_steps_the_ids_a_mended_call_and_a_stripped_reason(capsys):

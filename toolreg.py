@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
-langchain, network, openapi, find, mcp, serve, http and cli.
+langchain, network, openapi, find, mcp, serve, http, cli.
 """
 from __future__ import annotations
 
@@ -6507,6 +6507,132 @@ def _demo_messages(wait: bool) -> Iterator[dict[str, Any]]:
             before = kind
 
 
+# --- vendor: a copy of this file that has the chapters that one needs
+_BOX = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n", re.MULTILINE)
+_LAST_LINES = '\nif __name__ == "__main__":'
+_SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
+_SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
+
+
+class _Chapter(NamedTuple):
+    title: str              # what it is for
+    uses: set[str]          # sections and chapters
+    text: str
+
+
+def _source_of(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):            # TypeError: it never was in a file
+        raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
+
+
+def _parts_of(source: str) -> tuple[str, dict[str, _Chapter], str]:
+    """Give the core, the chapters by their names, and the last lines."""
+    body, mark, ending = source.rpartition(_LAST_LINES)
+    boxes = list(_BOX.finditer(body))
+    ends = [box.start() for box in boxes[1:]] + [len(body)]
+    chapters = {box[1]: _Chapter(box[2], set(box[3].split()), body[box.start():end]) for box, end in zip(boxes, ends)}
+    return body[:boxes[0].start()], chapters, mark + ending
+
+
+def _wanted(chapters: dict[str, _Chapter], wanted: str, unwanted: str) -> list[str]:
+    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
+    meant = {"core": set[str](), "all": set(chapters), **{name: {name} for name in chapters}}
+    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
+    for name in itertools.chain(*named):
+        if name not in meant:
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(chapters)})")
+    asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
+    kept = asked - left_out
+    while more := {need for name in kept for need in chapters[name].uses if need in chapters} - kept:
+        kept |= more
+    for name in sorted(kept & left_out):
+        users = _listed(user for user in chapters if user in kept and name in chapters[user].uses)
+        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
+    return [name for name in chapters if name in kept]
+
+
+def _with_chapters(source: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without what nothing needs then."""
+    import textwrap
+    core, chapters, ending = _parts_of(source)
+    docstring, quotes, code = core.partition('\n"""\n')        # the names of the chapters are its last words
+    names = textwrap.fill(", ".join(kept) or "none", 100)
+    pieces = [docstring.rpartition(":\n")[0], ":\n", names, ".", quotes, code, *(chapters[name].text for name in kept)]
+    return _tidied("".join(pieces).rstrip() + "\n" + ending)
+
+
+def _tidied(source: str) -> str:
+    """Take out the imports that nothing uses, and the declarations of methods that nothing mounts."""
+    import ast
+    tree, lines = ast.parse(source), io.StringIO(source).readlines()
+    nodes, gone = list(ast.walk(tree)), dict[ast.stmt, str]()               # statement -> what is left of it
+    mounted = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[") and not node.value:
+            if ast.unparse(node.target) not in mounted:
+                gone[node], node.annotation = "", ast.Constant("")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"annotations"}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            known, node.names = node.names, [
+                each for each in node.names if (each.asname or each.name.partition(".")[0]) in used]
+            if node.names != known:
+                gone[node] = ast.unparse(node) + "\n" if node.names else ""
+    for node, left in gone.items():
+        lines[node.lineno - 1:node.end_lineno] = [left] + [""] * ((node.end_lineno or 0) - node.lineno)
+    return re.sub(r'"""\n\n\n(?=    )', '"""\n\n', "".join(lines))        # where all declarations of a class went
+
+
+def _vendor(options: Any) -> None:
+    """Make a copy of this file: its core, and the chapters that are asked for."""
+    import hashlib
+    source = _source_of(sys.modules[__name__])
+    body = _SEALED.split(source)[-1]        # of a copy: without its first lines
+    chapters = _parts_of(body)[1]
+    if options.list:
+        _list_chapters(body, chapters)
+        return
+    kept = _wanted(chapters, options.wanted, options.unwanted)
+    rest = [name for name in chapters if name not in kept]
+    words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
+    copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
+    text = (f"# toolreg {__version__}, made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+            f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
+    _put(options.output, text, options.force)
+    size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
+    print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
+
+
+def _list_chapters(body: str, chapters: dict[str, _Chapter]) -> None:
+    lines = {name: chapter.text.count("\n") for name, chapter in chapters.items()}
+    print(f"{'core':<10} {body.count(chr(10)) - sum(lines.values()):>5}  what all of them use")
+    for name, (title, uses, _) in chapters.items():
+        needs = _listed(other for other in chapters if other in uses)
+        print(f"{name:<10} {lines[name]:>5}  {title}{f' · needs {needs}' if needs else ''}")
+
+
+def _put(path: str | None, text: str, force: bool) -> None:
+    """Write a copy to a file, but not over one that vendor did not make, or that is not as it made it; or print it."""
+    import hashlib
+    if path is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        print(text, end="")
+        return
+    if os.path.exists(path) and not force:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            *head, body = _SEALED.split(file.read())
+        if not head or head[-1] != hashlib.sha256(body.encode()).hexdigest():
+            what = "was changed after vendor made it" if head else "is no copy that vendor made"
+            raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
 # --- the other commands
 _NO_MODEL = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
              "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
@@ -6605,6 +6731,12 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
     "list": (_list, _TARGET),
     "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
     "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
+    "vendor": (_vendor, {
+        "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
+        "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
+        "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
+        "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
+        "--force": {**_SWITCH, "help": "overwrite FILE, whatever it is"}}),
     "chat": (_chat, {**_TARGET, "question": {}, "--think": {**_SWITCH, "help": "ask the model for its reasons"},
                      "--base-url": {"help": "else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"},
                      "--model": {"help": "its name (else OPENAI_MODEL)"}, "--mermaid": _DRAWN,
@@ -6654,5 +6786,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 __all__ += ["trace", "main"]
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__":              # these lines are every copy's: where the chapter cli was cut they say so
+    sys.exit(globals().get("main", lambda: _needs_chapter("main"))())
