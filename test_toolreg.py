@@ -6080,6 +6080,120 @@ def test_a_body_follows_307_and_308_within_the_origin_only():
             assert far == []
 
 
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture
+def no_proxies(monkeypatch):
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("variable, login, hello", [
+    ("HTTP_PROXY", "", None), ("http_proxy", "u:p%40%3A@", b"Basic dTpwQDo="), ("ALL_PROXY", "u@", b"Basic dTo=")])
+def test_a_proxy_of_the_environment_is_asked_for_the_whole_url_and_alone_hears_its_password(
+        no_proxies, variable, login, hello):
+    with serving(http_answer(b"by proxy")) as (proxy, requests), serving(http_answer(b"directly")) as (url, direct):
+        no_proxies.setenv(variable, proxy.replace("://", f"://{login}"))
+        assert toolreg._request("GET", "http://example.invalid/a?b").read() == b"by proxy"
+        assert requests[0].startswith(b"GET http://example.invalid/a?b HTTP/1.1\r\n")
+        said = re.search(rb"proxy-authorization: (.*)\r\n", requests[0])
+        assert (said and said[1]) == hello and b"\r\nhost: example.invalid\r\n" in requests[0]
+        for exempt in ("127.0.0.1", "*", f"x,{url[7:]}"):
+            no_proxies.setenv("NO_PROXY", exempt)
+            assert toolreg._request("GET", url).read() == b"directly" and b"proxy-auth" not in direct[-1]
+
+
+def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, tmp_path):
+    import ssl
+    (tmp_path / "pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pem")
+    inner = []
+
+    def answer(request, connection):
+        if b"proxy-authorization: Basic dTpw\r\n" not in request:
+            return http_answer(b"who?", "407 Proxy Authentication Required")
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n")
+        with context.wrap_socket(connection, server_side=True) as secured:
+            inner.append(read_request(secured))
+            secured.sendall(http_answer(b"through"))
+        return b""
+
+    no_proxies.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+    with serving(answer) as (proxy, requests):
+        no_proxies.setenv("HTTPS_PROXY", proxy.replace("://", "://u:p@"))
+        assert toolreg._request("GET", "https://localhost/a", headers={"x-key": "secret"}).read() == b"through"
+        assert requests[0].startswith(b"CONNECT localhost:443 HTTP/1.1\r\nhost: localhost:443\r\n")
+        assert b"secret" not in requests[0] and b"dTpw" not in inner[0] and inner[0].startswith(b"GET /a HTTP/1.1\r\n")
+        no_proxies.setenv("HTTPS_PROXY", proxy)
+        with pytest.raises(HttpError, match="^https://localhost: the proxy made no tunnel: HTTP/1.1 407 ") as caught:
+            toolreg._request("GET", "https://localhost/secret")
+        assert caught.value.status == 407 and "secret" not in str(caught.value)
+
+
+def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxies):
+    with serving(b"") as (proxy, _):
+        no_proxies.setenv("ALL_PROXY", proxy)
+        with pytest.raises(HttpError, match="^https://example.invalid: the proxy made no tunnel: "):
+            toolreg._request("GET", "https://example.invalid/")
+    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http://a b"):
+        no_proxies.setenv("ALL_PROXY", other)
+        with pytest.raises(HttpError) as caught:
+            toolreg._request("GET", "http://example.invalid/")
+        assert "secret" not in str(caught.value)
+    with serving(lambda request, connection: time.sleep(0.4)) as (proxy, _):
+        no_proxies.setenv("ALL_PROXY", proxy)
+        with pytest.raises(ToolTimeoutError):
+            toolreg._request("GET", "https://example.invalid/", timeout=0.2)
+
+
+def packed(data, window):
+    import zlib
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(data) + packer.flush()
+
+
+@pytest.mark.parametrize("body, coding", [
+    (packed(b"abc" * 999, 31), "gzip"), (packed(b"abc" * 999, 31), "X-Gzip"), (packed(b"abc" * 999, 15), "deflate"),
+    (packed(b"abc" * 999, -15), "deflate"), (packed(b"abc" * 500, 31) + packed(b"abc" * 499, 31), "gzip"),
+    (packed(packed(b"abc" * 999, 15), 31), "deflate, gzip"), (b"abc" * 999, "identity")])
+def test_an_answer_is_unpacked_as_its_content_encoding_says(body, coding):
+    with serving(http_answer(body, content_encoding=coding)) as (url, _):
+        assert toolreg._request("GET", url).read() == b"abc" * 999
+    if coding != "identity":
+        with serving(http_answer(body[:-1], content_encoding=coding)) as (url, _):
+            with pytest.raises(HttpError, match="cut short"):
+                toolreg._request("GET", url).read()
+
+
+def test_what_is_packed_is_limited_by_its_unpacked_size_and_must_be_what_it_says():
+    bomb = packed(bytes(200_000_000), 31)
+    with serving(http_answer(bomb, content_encoding="gzip")) as (url, _):
+        start = time.monotonic()
+        with pytest.raises(HttpError, match="larger than 1000 bytes"):
+            toolreg._request("GET", url).read(1000)
+        assert time.monotonic() - start < 1
+    for coding, text in (("gzip", "is not gzip, as it says"), ("br", 'is packed with "br", which nobody asked for')):
+        with serving(http_answer(b"plain", content_encoding=coding)) as (url, _):
+            with pytest.raises(HttpError, match=text):
+                toolreg._request("GET", url).read()
+    with serving(http_answer(status="204 No Content", content_encoding="gzip")) as (url, _):
+        assert toolreg._request("GET", url).read() == b""
+
+
+@pytest.mark.parametrize("content_type, body, text", [
+    ("text/plain; charset=ISO-8859-1", b"gr\xfcn", "grün"), ('text/plain;charset="utf-16"', "ü".encode("utf-16"), "ü"),
+    ("text/plain", "ü".encode(), "ü"), ("text/plain; charset=no-such", "ü".encode(), "ü"),
+    ("text/plain; charset=rot13", b"ab", "ab"), ("text/plain; charset=unicode_escape", rb"\ud800", r"\ud800")])
+def test_a_body_is_text_in_the_charset_that_the_answer_names(content_type, body, text):
+    with serving(http_answer(body, content_type=content_type)) as (url, _):
+        response = toolreg._request("GET", url)
+        assert response.text_of(response.read()) == text
+
+
 def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
     import ssl
     (tmp_path / "pem").write_text(CERTIFICATE)

@@ -5108,10 +5108,27 @@ def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) 
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
-@functools.lru_cache(maxsize=1)             # reading the trusted certificates takes 20 ms
-def _tls_context() -> Any:
+@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
+def _tls_context(*_trusted: str | None) -> Any:
     import ssl
-    return ssl.create_default_context()
+    return ssl.create_default_context()     # which reads the two variables itself
+
+
+def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
+    """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
+    from base64 import b64encode
+    from urllib.parse import unquote
+    from urllib.request import getproxies_environment, proxy_bypass_environment    # type: ignore[attr-defined]
+    proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
+    url = proxies.get(scheme) or proxies.get("all") or ""
+    if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
+        return None, {}
+    parts = re.fullmatch(r"(?:http://)?(?:(.*)@)?([^@/]+)/?", url, re.IGNORECASE)
+    if parts is None:
+        raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
+    user, _, password = (parts[1] or "").partition(":")
+    login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -5122,20 +5139,39 @@ def _seconds_to(deadline: float) -> float:
 
 
 def _connected(target: _Target, deadline: float) -> Any:
-    """Give a socket that is connected to one of the host's addresses, over TLS where the URL says so."""
+    """Give a socket that is connected to one of the addresses of a host."""
     import socket
     for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
         try:
-            plain = socket.create_connection((str(host), int(port)), _seconds_to(deadline))
-            break
+            return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
         except OSError as error:
             fault = error
-    else:
-        raise fault
-    if target.origin.startswith("http:"):
-        return plain
+    raise fault
+
+
+def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
+    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
+    if tunnel is not None:
+        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
+        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
+        head = b""
+        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
+            plain.settimeout(_seconds_to(deadline))
+            head += (byte := plain.recv(1))
+            if not byte or len(head) > 65_536:
+                break
+        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
+        if status is None or status[1][:1] != b"2":
+            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
+            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
     plain.settimeout(_seconds_to(deadline))
-    return _tls_context().wrap_socket(plain, server_hostname=target.host)
+    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return context.wrap_socket(plain, server_hostname=target.host)
+
+
+def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
 
 
 class _Wire(io.RawIOBase):
@@ -5168,17 +5204,22 @@ class _Wire(io.RawIOBase):
 
 def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
               deadline: float) -> Generator[Any, None, None]:
-    """Send one request, without a proxy; yield (wire, answer read as far as its headers), then the body as it comes."""
+    """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
+    proxy, hello = _proxy_of(target)
+    is_plain, path = target.origin.startswith("http:"), target.path
     sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
     if body or method in ("POST", "PUT", "PATCH"):
         sent["content-length"] = str(len(body))
-    head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
+    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
+        sent, path = sent | hello, target.origin + path
     try:
-        with (_Wire(_connected(target, deadline), deadline) as wire,
+        with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             wire.socket.settimeout(_seconds_to(deadline))
-            wire.socket.sendall(head.encode() + body)
+            if not is_plain:
+                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
+            wire.socket.sendall(_head(method, path, sent) + body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -5189,6 +5230,25 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
+
+
+def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator[bytes]:
+    """Yield what gzip or deflate packed, at most 64 KiB at a time: a few bytes may hold gigabytes."""
+    import zlib
+    unpacker: Any = None
+    try:
+        for piece in pieces:
+            while piece:
+                if unpacker is None or unpacker.eof:        # gzip may come in several parts
+                    is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
+                    unpacker = zlib.decompressobj(-15 if is_raw else 47)
+                if part := unpacker.decompress(piece, 65_536):
+                    yield part
+                piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
+    except zlib.error:
+        raise HttpError(f"{target}: the answer is not {coding}, as it says") from None
+    if unpacker and not unpacker.eof:
+        raise HttpError(f"{target}: the answer was cut short")
 
 
 class _Response:
@@ -5207,8 +5267,14 @@ class _Response:
         self._exchange.close()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body as it comes; one that was cut short ends with an HttpError."""
-        yield from self._exchange
+        """Yield the body, unpacked, as it comes; one that was cut short ends with an HttpError."""
+        pieces: Iterator[bytes] = self._exchange
+        for coding in reversed(re.split(r"[\s,]+", self.headers.get("content-encoding", "").lower())):
+            if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+                raise HttpError(f"{self.target}: the answer is packed with {_shown(coding)}, which nobody asked for")
+            if coding not in ("", "identity"):
+                pieces = _unpacked(pieces, coding.removeprefix("x-"), self.target)
+        yield from pieces
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -5222,6 +5288,14 @@ class _Response:
             if not cut:
                 raise
         return bytes(body[:limit])
+
+    def text_of(self, body: bytes) -> str:
+        """Read bytes of the body in the charset that the answer names, UTF-8 where it names none that is known."""
+        charset = re.search(r"(?i);\s*charset\s*=\s*[\"']?([\w.:-]+)", self.headers.get("content-type", ""))
+        try:
+            return _printable(body.decode(charset[1] if charset else "utf-8", "replace"))
+        except (LookupError, ValueError):
+            return body.decode("utf-8", "replace")
 
     def lines(self, limit: int = MAX_BODY) -> Iterator[str]:
         """Yield the body's lines as they come; a line ends with LF, CR or both, and has at most `limit` bytes."""
@@ -5241,7 +5315,7 @@ class _Response:
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._reason}: {body.decode('utf-8', 'replace')}"
+        words = f"{self.target} answered {self.status} {self._reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
