@@ -5549,6 +5549,12 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
                  ".py or .js file (got %s)")
 _NO_ANSWER = "the server gave no answer within the timeout"
 _NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
+_SESSION_LOST = "the server has ended the session"
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
+_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
+# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
+_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
+                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -5568,6 +5574,13 @@ def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
 
 
+def _broken_answer(text: str, error: BaseException) -> _Message | None:
+    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
+    found = re.match(_ID_OF_BROKEN, text)
+    message = f"its answer cannot be read: {_words_of(error)}"
+    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
@@ -5578,6 +5591,7 @@ class _Link:
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the handshake brought
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
+        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself."""
@@ -5618,7 +5632,8 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
         import warnings
-        value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
+        read = _caught(_read_json, text)
+        value = _broken_answer(text, read.error) if read.error else read.value
         for message in _objects(value if isinstance(value, list) else [value]):
             method, number = message.get("method"), message.get("id")
             if method is None:
@@ -5665,8 +5680,9 @@ class _Pipe(_Link):
             box.put(McpError(self.fault))
 
     def close(self) -> None:
-        self.end("the client is closed")
-        self._reap()
+        if self.process == os.getpid():
+            self.end("the client is closed")
+            self._reap()
 
     def _reap(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
@@ -5723,6 +5739,8 @@ class _Http(_Link):
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
+        if self.process != os.getpid():
+            return
         self.end("the client is closed")
         self.over.set()
         for stream in list(self.streams):
@@ -5805,9 +5823,9 @@ class McpClient:
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._link: Any = None
-        self._end: Callable[[], Any] = bool     # ends the link; there is none yet
+        self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
         self._linked(time.monotonic() + self.timeout)
@@ -5825,9 +5843,10 @@ class McpClient:
         """Give all pages of the server's list, as it spells them."""
         deadline = time.monotonic() + self.timeout
         page = self._call("tools/list", {}, deadline)
-        tools = _objects(page.get("tools"))
-        while page.get("nextCursor"):
-            page = self._call("tools/list", {"cursor": page["nextCursor"]}, deadline)
+        tools, cursors = _objects(page.get("tools")), [None]
+        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+            cursors.append(cursor)
+            page = self._call("tools/list", {"cursor": cursor}, deadline)
             tools += _objects(page.get("tools"))
         return tools
 
@@ -5843,16 +5862,23 @@ class McpClient:
         except HttpError as error:
             if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
-        link.fault = "the server has ended the session"         # so nothing was run
+        link.fault = _SESSION_LOST              # so nothing was run
         return self._linked(deadline).ask(method, params, deadline)
 
     def _linked(self, deadline: float) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
+        import threading
         import weakref
+        if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
+            if isinstance(self._link, _Pipe):
+                raise McpError(_FORKED)
+            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
+                if self._link and self._link.fault == _SESSION_LOST:
+                    self._end.detach()          # other calls still wait for its answers
                 self._end()
                 self._link = self._connect(self.on_notification)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
@@ -5877,18 +5903,22 @@ def _block_text(block: _Message) -> str:
 
 def _answer_of(result: _Message) -> _Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
-    text = "\n".join(map(_block_text, blocks))
+    parts = [_block_text(block) for block in blocks]
+    if structured is not None and all(block.get("type") != "text" for block in blocks):
+        parts.append(_write_json(structured))       # which no text repeats
+    text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    if structured is None or any(block.get("type") != "text" for block in blocks):
-        return _Answer(text, blocks)
-    return _Answer(text or _write_json(structured), structured)
+    return _Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
             raise McpError("has no name")
+        execution = row.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            raise McpError(_TASK_ONLY)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
