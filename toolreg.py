@@ -5547,6 +5547,7 @@ _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
 _NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
 _SESSION_LOST = "the server has ended the session"
@@ -5722,11 +5723,11 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
+    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
         import threading
         super().__init__(on_notification)
         self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
-        self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Post a message; for a request a thread does that, and reads until it is answered."""
@@ -5749,7 +5750,8 @@ class _Http(_Link):
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
+        resumed = {"last-event-id": last_id} if last_id else {}
+        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
         body = _encoded(message) if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
         if not 200 <= response.status < 300:
@@ -5790,13 +5792,14 @@ class _Http(_Link):
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Link]:
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
+        fixed = entry.get("headers") or {}
+        return functools.partial(_Http, where, lambda: {**fixed, **(headers() if callable(headers) else headers)})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
@@ -5811,15 +5814,18 @@ class McpClient:
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
-    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client. It connects
-    anew where the server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
+    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
+    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
+    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
-                 headers: Mapping[str, str] | None = None, on_notification: Callable[[str, Any], Any] | None = None,
-                 timeout: float | None = 30) -> None:
+                 headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 start_timeout: float | None = 60) -> None:
         import threading
+        self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
@@ -5828,7 +5834,7 @@ class McpClient:
         self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
-        self._linked(time.monotonic() + self.timeout)
+        self._linked()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -5841,6 +5847,7 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them."""
+        self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
         page = self._call("tools/list", {}, deadline)
         tools, cursors = _objects(page.get("tools")), [None]
@@ -5853,22 +5860,24 @@ class McpClient:
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
         params = {"name": name, "arguments": dict(arguments or {})}
+        self._linked()
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
-        link = self._linked(deadline)
+        link = self._linked()
         try:
             return link.ask(method, params, deadline)
         except HttpError as error:
             if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
         link.fault = _SESSION_LOST              # so nothing was run
-        return self._linked(deadline).ask(method, params, deadline)
+        return self._linked().ask(method, params, deadline)
 
-    def _linked(self, deadline: float) -> Any:
+    def _linked(self) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
         import threading
         import weakref
+        deadline = time.monotonic() + self.start_timeout
         if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
             if isinstance(self._link, _Pipe):
                 raise McpError(_FORKED)
