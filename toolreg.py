@@ -5688,7 +5688,7 @@ class _Pipe(_Link):
     def _reap(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error:
+        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
             for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
                 _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
                 _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
