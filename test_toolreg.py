@@ -6818,6 +6818,10 @@ def call(id, name, arguments):
         say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
     elif name == "empty":
         say(id=id, result={"content": []})
+    elif name == "nan":
+        print('{"jsonrpc": "2.0", "id": %d, "result": {"structuredContent": NaN}}' % id, flush=True)
+    elif name == "deep":
+        print('{"result": {"x": %s}, "jsonrpc": "2.0", "id": %d}' % ("[" * 300 + "]" * 300, id), flush=True)
     elif name == "malformed":
         say(id=id, result=[1])
     elif name == "refused":
@@ -6964,8 +6968,52 @@ def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
         with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
             client.call_tool("refused")
         assert (refused.value.code, refused.value.data) == (-32602, [1])
+        for name, fault in (("nan", "NaN is not JSON"), ("deep", "nested more than 128 levels deep")):
+            with pytest.raises(McpError, match=f"its answer cannot be read: {fault}$"):
+                client.call_tool(name)
         assert call_content(client, "junk") == "through the noise"
         assert call_content(client, "wrong ids") == "right"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_in_a_forked_child_a_call_fails_at_once_and_the_parents_server_lives_on(mcp_child):
+    with McpClient(mcp_child()) as client:
+        assert call_content(client, "echo") == "{}"
+        pid = os.fork()
+        if not pid:
+            error = toolreg._caught(client.call_tool, "echo").error
+            client.close()
+            os._exit(7 if "forked from it" in str(error) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        assert call_content(client, "echo") == "{}"
+
+
+@pytest.mark.parametrize("page, found", [
+    ({"tools": [{"name": "a"}], "nextCursor": "1"}, 2), ({"tools": [{"name": "a"}], "nextCursor": ""}, 1)])
+def test_a_cursor_that_leads_in_circles_ends_a_listing(tmp_path, page, found):
+    server = tmp_path / "stuck.py"
+    server.write_text(f"""
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = {{"protocolVersion": "2025-11-25", **{page!r}}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+""", "utf-8")
+    with McpClient(str(server)) as client:
+        assert client.list_tools() == [{"name": "a"}] * found
+
+
+def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
+    class Listed(McpClient):
+        def list_tools(self):
+            return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
+                    for kind in ("required", "optional", "forbidden")]
+
+    with pytest.warns(ToolRegWarning, match="required: can only be run as a task"):
+        tools = toolreg.mcp_tools(Listed(["unused"]))
+    assert [tool.name for tool in tools] == ["optional", "forbidden"]
 
 
 def test_calls_of_several_threads_get_their_own_answers(mcp_child):
@@ -7047,13 +7095,13 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
-        toolreg.mcp_tools(mcp_child(mode), timeout=0.3 if mode == "silent" else 30)
+        toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
     assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
-    client = McpClient(mcp_child("mute"), timeout=0.3)
+    client = McpClient(mcp_child("mute"), start_timeout=0.3)
     calls, started = [ToolCall(str(n), "list", {}) for n in range(8)], time.monotonic()
     results = ToolRegistry([Tool("list", "", {"type": "object"}, client.list_tools)]).execute_tool_calls(calls)
     assert time.monotonic() - started < 2
@@ -7290,6 +7338,14 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
             assert server.messages[-1][1]["params"]["requestId"] == 2
         assert call_content(client, "plain") == "as JSON"
         assert len(server.sessions) == 1
+
+
+def test_over_http_headers_come_from_a_function_for_every_request(mcp_url):
+    tokens = (f"token {number}" for number in range(100))
+    with McpClient({"url": mcp_url[0], "headers": {"X-Fixed": "1"}}, headers=lambda: {"X-Token": next(tokens)}) as client:
+        assert call_content(client, "plain") == "as JSON"
+        assert call_content(client, "plain") == "as JSON"
+    assert int(next(tokens).split()[1]) >= 4
 
 
 def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):

@@ -5823,8 +5823,15 @@ _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
 _NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
+_SESSION_LOST = "the server has ended the session"
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
+_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
+# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
+_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
+                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -5844,6 +5851,13 @@ def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
 
 
+def _broken_answer(text: str, error: BaseException) -> _Message | None:
+    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
+    found = re.match(_ID_OF_BROKEN, text)
+    message = f"its answer cannot be read: {_words_of(error)}"
+    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
@@ -5854,6 +5868,7 @@ class _Link:
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the handshake brought
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
+        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself."""
@@ -5894,7 +5909,8 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
         import warnings
-        value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
+        read = _caught(_read_json, text)
+        value = _broken_answer(text, read.error) if read.error else read.value
         for message in _objects(value if isinstance(value, list) else [value]):
             method, number = message.get("method"), message.get("id")
             if method is None:
@@ -5941,13 +5957,14 @@ class _Pipe(_Link):
             box.put(McpError(self.fault))
 
     def close(self) -> None:
-        self.end("the client is closed")
-        self._reap()
+        if self.process == os.getpid():
+            self.end("the client is closed")
+            self._reap()
 
     def _reap(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error:
+        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
             for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
                 _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
                 _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
@@ -5982,11 +5999,11 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
+    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
         import threading
         super().__init__(on_notification)
         self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
-        self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Post a message; for a request a thread does that, and reads until it is answered."""
@@ -5999,6 +6016,8 @@ class _Http(_Link):
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
+        if self.process != os.getpid():
+            return
         self.end("the client is closed")
         self.over.set()
         for stream in list(self.streams):
@@ -6007,7 +6026,8 @@ class _Http(_Link):
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
+        resumed = {"last-event-id": last_id} if last_id else {}
+        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
         body = _encoded(message) if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
         if not 200 <= response.status < 300:
@@ -6048,13 +6068,14 @@ class _Http(_Link):
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Link]:
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
+        fixed = entry.get("headers") or {}
+        return functools.partial(_Http, where, lambda: {**fixed, **(headers() if callable(headers) else headers)})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
@@ -6069,24 +6090,27 @@ class McpClient:
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
-    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client. It connects
-    anew where the server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
+    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
+    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
+    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
-                 headers: Mapping[str, str] | None = None, on_notification: Callable[[str, Any], Any] | None = None,
-                 timeout: float | None = 30) -> None:
+                 headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 start_timeout: float | None = 60) -> None:
         import threading
+        self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._link: Any = None
-        self._end: Callable[[], Any] = bool     # ends the link; there is none yet
+        self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
-        self._linked(time.monotonic() + self.timeout)
+        self._linked()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -6099,36 +6123,47 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them."""
+        self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
         page = self._call("tools/list", {}, deadline)
-        tools = _objects(page.get("tools"))
-        while page.get("nextCursor"):
-            page = self._call("tools/list", {"cursor": page["nextCursor"]}, deadline)
+        tools, cursors = _objects(page.get("tools")), [None]
+        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+            cursors.append(cursor)
+            page = self._call("tools/list", {"cursor": cursor}, deadline)
             tools += _objects(page.get("tools"))
         return tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
         params = {"name": name, "arguments": dict(arguments or {})}
+        self._linked()
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
-        link = self._linked(deadline)
+        link = self._linked()
         try:
             return link.ask(method, params, deadline)
         except HttpError as error:
             if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
-        link.fault = "the server has ended the session"         # so nothing was run
-        return self._linked(deadline).ask(method, params, deadline)
+        link.fault = _SESSION_LOST              # so nothing was run
+        return self._linked().ask(method, params, deadline)
 
-    def _linked(self, deadline: float) -> Any:
+    def _linked(self) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
+        import threading
         import weakref
+        deadline = time.monotonic() + self.start_timeout
+        if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
+            if isinstance(self._link, _Pipe):
+                raise McpError(_FORKED)
+            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
+                if self._link and self._link.fault == _SESSION_LOST:
+                    self._end.detach()          # other calls still wait for its answers
                 self._end()
                 self._link = self._connect(self.on_notification)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
@@ -6153,18 +6188,22 @@ def _block_text(block: _Message) -> str:
 
 def _answer_of(result: _Message) -> _Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
-    text = "\n".join(map(_block_text, blocks))
+    parts = [_block_text(block) for block in blocks]
+    if structured is not None and all(block.get("type") != "text" for block in blocks):
+        parts.append(_write_json(structured))       # which no text repeats
+    text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    if structured is None or any(block.get("type") != "text" for block in blocks):
-        return _Answer(text, blocks)
-    return _Answer(text or _write_json(structured), structured)
+    return _Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
             raise McpError("has no name")
+        execution = row.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            raise McpError(_TASK_ONLY)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
