@@ -256,7 +256,7 @@ def test_every_method_that_a_class_declares_is_mounted_by_one_chapter():
     declared = {node.target.id for owner in TREE.body if isinstance(owner, ast.ClassDef) for node in owner.body
                 if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[")
                 and node.value is None}
-    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = ", "".join(section.text for section in TAIL), re.MULTILINE)
+    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = (?!_FullCompiler)", "".join(section.text for section in TAIL), re.MULTILINE)
     assert sorted(declared) == sorted(mounted)
 
 
@@ -669,24 +669,21 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"pattern": "b"}, ["abc"], ["ac"]),
     ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
     ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
-    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
-    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
-    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
     ({"pattern": "[]"}, [], ["", "a"]),
     ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
     ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
+    ({"pattern": "^[^[]+$"}, ["ab"], ["a[", "ab\n["]),
+    ({"pattern": r"^[[\]a]$"}, ["[", "]", "a"], ["b", ""]),
+    ({"pattern": r"^\B$"}, [""], ["a"]),
+    ({"pattern": r"^(?:(a)|b)\1$"}, ["aa", "b"], ["a", "ba"]),
     ({"minItems": 1}, [[0], {}], [[]]),
     ({"maxItems": 1}, [[], [1]], [[1, 2]]),
     ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
      [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
     ({"uniqueItems": False}, [[1, 1]], []),
-    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
-    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
-    ({"contains": False, "minContains": 0}, [[], [1]], []),
     ({"minProperties": 1}, [{"a": 1}, []], [{}]),
     ({"maxProperties": 0}, [{}], [{"a": 1}]),
     ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
-    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
     ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
      [{"a": "1"}, {"$ref": 1}]),
     ({"properties": {"a": False}}, [{}], [{"a": 1}]),
@@ -706,27 +703,9 @@ KEYWORDS = [        # schema, values that fit, values that do not
      ["ab", "x", None], ["a", 1]),
     ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5]),
     ({"not": {"type": "string"}}, [1, None], ["a"]),
-    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
-    ({"if": {"const": 1}, "else": False}, [1], [2]),
-    ({"then": False, "else": False}, [1], []),
-    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
     ({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False},
      [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
-    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
-        "not": {"$ref": "y#/$defs/a"}},
-     [[None]], [[1], None]),
-    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
-        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
-            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
-     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
-    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
-        "unevaluatedProperties": False},
-     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
-    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
-     [{"a": 1, "b": None}], [{"b": 1}]),
-    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
-     [[1, 2, "a"]]),
     ({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []),
     (True, [1, None, object()], []),
     (False, [], [1, None]),
@@ -734,8 +713,7 @@ KEYWORDS = [        # schema, values that fit, values that do not
 ]
 
 
-@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
-def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+def accepts_what_fits(schema, fitting, wrong):
     validator = Validator(schema)
     for value in fitting:
         assert validator.is_valid(value) and not list(validator.iter_errors(value)), value
@@ -746,10 +724,9 @@ def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong)
             validator.validate(value)
 
 
-def test_every_keyword_of_the_table_has_a_row_here():
-    text = json.dumps([schema for schema, *_ in KEYWORDS if isinstance(schema, dict)])
-    assert {word for word in toolreg._DIALECTS[DRAFT_2020_12].rows if f'"{word}"' not in text} <= {"$schema",
-        "definitions"}
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
 
 
 WEATHER = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {
@@ -772,9 +749,6 @@ ERROR_LINES = [
     ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
     ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
      ['[1]["p q"]: [1] has fewer items than 2']),
-    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
-    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
-    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, ['ab: "ab" has more characters than 1']),
     ({"not": {"type": "null"}}, None, ['(root): null must not fit {"type": "null"}']),
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
@@ -784,8 +758,6 @@ ERROR_LINES = [
      ['(root): "a is not b" is not an integer or null']),
     (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
     ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
-    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
-    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
     ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
     ({"items": {"type": "string"}}, [()], ["[0]: a value of the type tuple is not a JSON value"]),
 ]
@@ -808,8 +780,6 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 
 REFUSED = [
-    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
-     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
     ({"required": True}, "required: is not an array of different strings (was true)"),
     ({"properties": []}, "properties: is not an object of schemas (was [])"),
     ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
@@ -819,22 +789,14 @@ REFUSED = [
     ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
     ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
     ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
-    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
     ({"pattern": "\\"}, r'pattern: "\\" is not a supported pattern: bad escape (end of pattern)'),
-    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
-    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
     ({"properties": {("a",): {"type": "x"}}}, """properties["('a',)"].type: is not a type"""),
-    ({"pattern": r"\p{Greek}"},
-     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
     ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
     ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
-    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
-    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
     ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
     ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
-    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
     ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
 ]
@@ -856,7 +818,7 @@ def wrapped(levels, value=1):
 SELF_NESTING = {"type": "array", "items": {"$ref": "#"}}
 
 
-@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}, {"unevaluatedItems": False}])
+@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}])
 def test_a_value_that_is_nested_too_deeply_does_not_fit(schema):
     itself = []
     itself.append(itself)
@@ -875,7 +837,7 @@ def test_hostile_schemas_end_soon():
     around["items"] = around
     for schema in ({"$defs": {**chain, "a10000": True}, "$ref": "#/$defs/a0"}, {"default": wrapped(1000)}, around,
                    {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}},
-                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600},
+                   {"pattern": "(" * 600},
                        {"pattern": "a{9999999999}"}):
         with pytest.raises(SchemaError):
             check_schema(schema)
@@ -893,32 +855,35 @@ def test_hostile_schemas_end_soon():
     assert not validator.is_valid(value) and list(validator.iter_errors(value)) and validator.coerce(value) is value
 
 
-WRAPS = {
-    "if": lambda sub: {"if": sub, "then": True}, "then": lambda sub: {"if": True, "then": sub},
-    "contains": lambda sub: {"contains": sub}, "not": lambda sub: {"not": {"not": sub}},
-    "shared": lambda sub: {"properties": {"x": sub, "y": sub}},
-}
-
-
-@pytest.mark.parametrize("word", WRAPS)
-def test_no_nesting_of_schemas_takes_exponential_time(word):
+def ends_soon(wrap):
     schema, value = {"type": "integer"}, 1
     for _ in range(40):
-        schema, value = WRAPS[word](schema), [value]
+        schema, value = wrap(schema), [value]
     validator = Validator(schema)
     for instance in (1, "x", value, {"x": {"y": {}}}):
         assert validator.is_valid(instance) is not any(validator.iter_errors(instance))
         assert validator.is_valid(validator.coerce(instance)) or not validator.is_valid(instance)
+
+
+@pytest.mark.parametrize("wrap", [lambda sub: {"not": {"not": sub}}, lambda sub: {"properties": {"x": sub, "y": sub}}])
+def test_no_nesting_of_schemas_takes_exponential_time(wrap):
+    ends_soon(wrap)
     assert Validator({"anyOf": [{"const": number} for number in range(5_000)]}).is_valid(4_999)
 
 
-def test_a_metaschema_that_is_none_is_refused_or_ignored():
-    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
-    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
-        with pytest.raises(SchemaError):
-            Validator({}, resources=loop, **options)
-    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
-    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+def test_a_schema_may_lead_into_itself_from_two_sides():
+    schema = {"properties": {"a": {"$ref": "#/properties/b/properties/c"},
+                             "b": {"properties": {"c": {"items": {"$ref": "#/properties/b"}}}}}}
+    assert is_valid({"a": [{"c": [{}]}]}, schema) and is_valid({"b": {"c": 1}}, schema)
+    schema["properties"]["b"]["type"] = "object"
+    assert not is_valid({"a": [{"c": [1]}]}, schema) and not is_valid({"b": {"c": [1]}}, schema)
+
+
+def test_what_is_nearest_is_sought_for_the_first_values_only():
+    validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
+    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(50)])]
+    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 50
+    assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 class ShownOddly(float):
@@ -986,7 +951,6 @@ COERCED = [
     ({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}, {"a": None, "b": None}, {"a": None}),
     ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}),
     ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
-    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}),
     (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}}, {"n": {"n": {"v": "1"}}}, {"n": {"n": {"v": 1}}}),
 ]
@@ -1023,28 +987,6 @@ def test_nearest_goes_as_far_as_it_can():
     assert Validator(WEATHER).nearest({"days": "3", "unit": "k"}) == {"days": 3, "unit": "k"}
     assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}
     assert Validator(TAGGED).nearest({"kind": "b", "size": "x"}) == {"kind": "b", "size": "x"}
-
-
-def test_references_lead_to_resources_and_nothing_is_fetched():
-    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
-                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
-    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
-    validator = Validator(schema, resources=resources)
-    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
-    with pytest.raises(SchemaError, match="leads nowhere"):
-        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
-
-
-def test_a_metaschema_that_is_given_chooses_the_vocabularies():
-    base = "https://json-schema.org/draft/2020-12/vocab/"
-    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
-        "http://x/other": False}}
-    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
-    validator = Validator(schema, resources={"http://x/meta": meta})
-    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
-    meta["$vocabulary"]["http://x/other"] = True
-    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
-        Validator(schema, resources={"http://x/meta": meta})
 
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
@@ -1103,7 +1045,8 @@ def fitting_schemas():
             **dict.fromkeys(["prefixItems", "allOf", "anyOf", "oneOf"], several),
             **dict.fromkeys(["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
                              "unevaluatedProperties", "unevaluatedItems"], sub)}
-        return st.lists(st.sampled_from(sorted({**simple, **holding})), max_size=4, unique=True).flatmap(
+        words = sorted(toolreg._KEYWORDS.keys() & {**simple, **holding}.keys())
+        return st.lists(st.sampled_from(words), max_size=4, unique=True).flatmap(
             lambda chosen: st.fixed_dictionaries({keyword: {**simple, **holding}[keyword] for keyword in chosen}))
     subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}), larger, max_leaves=6)
     return st.tuples(larger(subs), subs, subs).map(lambda three: {**three[0], "$defs": {"d": three[1], "e": three[2]}})
@@ -1127,48 +1070,13 @@ def test_any_value_against_any_schema_is_answered_the_same_by_all_methods(schema
 
 @settings(max_examples=80)
 @given(fitting_values(LEAVES | st.sampled_from(["object", "#", "^(", "//["])),
-       st.sampled_from(sorted(toolreg._DIALECTS[DRAFT_2020_12].rows)))
+       st.sampled_from(sorted(toolreg._KEYWORDS)))
 def test_no_argument_of_a_keyword_leads_to_any_other_error(argument, keyword):
     for schema in (argument, {keyword: argument}, {"items": {keyword: argument}}):
         try:
             Validator(schema).is_valid([argument])
         except SchemaError as error:
             assert str(error)
-
-
-SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
-
-
-def suite_resources(folder):
-    found = {}
-    for path in (folder / "remotes").rglob("*.json"):
-        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
-        found[uri] = json.loads(path.read_text("utf-8"))
-    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
-    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
-
-
-def suite_outcomes(draft, dialect):
-    """Yield None for each required test of a draft that passes, and the name of each that does not."""
-    folder = pathlib.Path(SUITE)
-    resources = suite_resources(folder)
-    for path in sorted((folder / "tests" / draft).glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], dialect=dialect, resources=resources)
-            for test in case["tests"]:
-                passed = validator.is_valid(test["data"]) == test["valid"]
-                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
-
-
-def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="too many Unicode properties"):
-        Validator({"pattern": r"\p{L}" * 300})
-
-
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-def test_the_official_suite_for_2020_12_passes():
-    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
-    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
 
 
 # ---------------------------------------------------------------------------
@@ -4892,6 +4800,183 @@ def test_where_threads_do_not_exist_async_tools_keep_their_timeout(no_threads, m
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
 # ---------------------------------------------------------------------------
+MORE_KEYWORDS = [
+    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
+    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
+    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
+    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
+    ({"contains": False, "minContains": 0}, [[], [1]], []),
+    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
+    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
+    ({"if": {"const": 1}, "else": False}, [1], [2]),
+    ({"then": False, "else": False}, [1], []),
+    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
+    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
+        "not": {"$ref": "y#/$defs/a"}},
+     [[None]], [[1], None]),
+    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
+        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
+            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
+     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
+    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
+        "unevaluatedProperties": False},
+     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
+    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
+     [{"a": 1, "b": None}], [{"b": 1}]),
+    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
+     [[1, 2, "a"]]),
+]
+
+
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), MORE_KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_of_the_chapter_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
+
+
+def test_every_keyword_of_the_tables_has_a_row_here():
+    text = json.dumps([schema for schema, *_ in KEYWORDS + MORE_KEYWORDS if isinstance(schema, dict)])
+    assert {word for word in toolreg._KEYWORDS if f'"{word}"' not in text} <= {"$schema", "definitions"}
+
+
+@pytest.mark.parametrize(("schema", "value", "lines"), [
+    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
+    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
+    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
+    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
+    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
+], ids=lambda value: type(value).__name__)
+def test_errors_of_the_chapter_read_like_this(schema, value, lines):
+    assert [str(error) for error in iter_errors(value, schema)] == lines
+
+
+@pytest.mark.parametrize(("schema", "text"), [
+    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
+     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
+    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
+    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
+    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
+    ({"pattern": r"\p{Greek}"},
+     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
+    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
+    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
+    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+], ids=lambda value: type(value).__name__)
+def test_what_is_no_schema_in_full_is_refused_with_all_that_is_wrong(schema, text):
+    with pytest.raises(SchemaError) as caught:
+        check_schema(schema)
+    assert text in str(caught.value)
+
+
+def test_coercion_follows_a_condition():
+    schema = {"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}
+    assert coerce({"a": "1"}, schema) == {"a": 1}
+
+
+def test_a_value_that_is_nested_too_deeply_does_not_fit_what_is_left_over():
+    assert not Validator({"unevaluatedItems": False}).is_valid(wrapped(129, []))
+    with pytest.raises(SchemaError):
+        check_schema({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]})
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda sub: {"if": sub, "then": True}, lambda sub: {"if": True, "then": sub}, lambda sub: {"contains": sub}])
+def test_no_nesting_of_conditions_takes_exponential_time(wrap):
+    ends_soon(wrap)
+
+
+@pytest.mark.parametrize(("schema", "word"), [
+    ({"if": True}, "if"), ({"items": {"$id": "a"}}, "$id"), ({"items": {"$dynamicRef": "#"}}, "$dynamicRef"),
+    ({"properties": {"a": {"contains": True}}}, "contains"), ({"unevaluatedItems": False}, "unevaluatedItems"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3,
+      "definitions": {"a": True}}, "$ref"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
+])
+def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    with pytest.raises(copy.SchemaError, match=re.escape(f'{word}') + '.* needs the chapter "schema"'):
+        copy.Validator(schema)
+    Validator(schema)
+
+
+def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    older = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/n"}},
+             "definitions": {"n": {"type": "integer"}}, "format": "date"}
+    assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
+    for pattern, fault in ((r"\p{L}", "chapter"), ("(?<a>b)", "chapter"), (r"\ca", "chapter")):
+        with pytest.raises(copy.SchemaError, match=fault):
+            copy.Validator({"pattern": pattern})
+    with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
+        copy.Validator({}, resources={"a:b": True})
+
+
+SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
+
+
+def test_a_metaschema_that_is_none_is_refused_or_ignored():
+    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
+    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
+        with pytest.raises(SchemaError):
+            Validator({}, resources=loop, **options)
+    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
+    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+
+
+def test_references_lead_to_resources_and_nothing_is_fetched():
+    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
+                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
+    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
+    validator = Validator(schema, resources=resources)
+    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
+
+
+def test_a_metaschema_that_is_given_chooses_the_vocabularies():
+    base = "https://json-schema.org/draft/2020-12/vocab/"
+    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
+        "http://x/other": False}}
+    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
+    validator = Validator(schema, resources={"http://x/meta": meta})
+    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
+    meta["$vocabulary"]["http://x/other"] = True
+    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
+        Validator(schema, resources={"http://x/meta": meta})
+
+
+def suite_resources(folder):
+    found = {}
+    for path in (folder / "remotes").rglob("*.json"):
+        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
+        found[uri] = json.loads(path.read_text("utf-8"))
+    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
+    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
+
+
+def suite_outcomes(draft, dialect):
+    """Yield None for each required test of a draft that passes, and the name of each that does not."""
+    folder = pathlib.Path(SUITE)
+    resources = suite_resources(folder)
+    for path in sorted((folder / "tests" / draft).glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], dialect=dialect, resources=resources)
+            for test in case["tests"]:
+                passed = validator.is_valid(test["data"]) == test["valid"]
+                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
+
+
+def test_a_pattern_that_grows_too_large_in_python_is_refused():
+    with pytest.raises(SchemaError, match="too many Unicode properties"):
+        Validator({"pattern": r"\p{L}" * 300})
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+def test_the_official_suite_for_2020_12_passes():
+    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
+    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
+
+
 OLDER = [       # dialect, schema, values that fit, values that do not
     (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
      [[1], ["a", "b"]]),

@@ -96,9 +96,9 @@ _CHAPTERS: dict[str, str] = {
     "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
-    "schema": "DRAFT_2019_09 DRAFT_07 resources $id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor "
-              "if then else contains minContains maxContains dependentRequired dependentSchemas dependencies "
-              "additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+    "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
+              "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -831,8 +831,10 @@ _KEYWORDS: dict[str, _Row] = {
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "format": (_TEXT, _format),
 }
-# what else `$schema` may say where the keywords mean the same: -> whether what stands beside a `$ref` is ignored there
-_OLDER = {"https://json-schema.org/draft/2019-09/schema": False, "http://json-schema.org/draft-07/schema": True}
+# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_OLDER: dict[str, Collection[str]] = {
+    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+    "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
 # --- compiling
@@ -1001,25 +1003,27 @@ class _Compiler:
 
     def home_of(self, document: Any) -> Any:
         """Give what references in a document are about, and refuse words of it that have another meaning here."""
-        stack, ref_alone = [document], self.is_ref_alone(self.dialect)
+        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
         while stack:
             schema = stack.pop()
-            if isinstance(schema, dict):
-                ref_alone |= self.is_ref_alone(schema.get("$schema", DRAFT_2020_12))
-                words = [word for word in schema if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema"]
-                if ref_alone and "$ref" in schema and len(schema.keys() & _KEYWORDS.keys()) > 1:
-                    words.append("$ref")
-                for word in words[:1]:
-                    raise SchemaError(str(_needs_chapter(word)))
+            if isinstance(schema, dict) and id(schema) not in known:
+                known.add(id(schema))
+                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
+                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
+                for word in schema:
+                    if word in older - alone:
+                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                        raise SchemaError(str(_needs_chapter(word)))
                 stack += _subschemas(schema)
         return document
 
-    def is_ref_alone(self, dialect: Any) -> bool:
+    def older_words(self, dialect: Any) -> Collection[str]:
         uri = str(dialect).rstrip("#")
         if uri != DRAFT_2020_12 and uri not in _OLDER:
             known = _listed([DRAFT_2020_12, *_OLDER])
             raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
-        return _OLDER.get(uri, False)
+        return _OLDER.get(uri, ())
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema."""
@@ -5118,7 +5122,7 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
     from base64 import b64encode
     from urllib.parse import unquote
-    from urllib.request import getproxies_environment, proxy_bypass_environment    # type: ignore[attr-defined]
+    from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
     proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
     url = proxies.get(scheme) or proxies.get("all") or ""
     if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
