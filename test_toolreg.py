@@ -4079,6 +4079,17 @@ def test_a_renamed_copy_keeps_how_arguments_are_converted():
     assert tool.run({"day": "2024-02-29"}) == 2024 and tool.name == "year_of"
 
 
+def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
+    def when(day: datetime.date) -> int:
+        return day.year
+    tool = Tool.from_function(when)
+    with pytest.raises(ToolArgumentError) as caught:
+        tool.run({"day": "2024-02-30"})
+    assert str(caught.value).startswith('the arguments do not fit the parameters of "when":\n- day: ')
+    assert ToolRegistry([when]).invoke("when", {"day": "2024-02-30"}).content == (
+        f"Error: {caught.value}\nFix the arguments and call the tool again.")
+
+
 def test_the_importers_list_names_what_it_left_out():
     def make(name):
         return Tool(name, "", {}, print)
@@ -4580,6 +4591,20 @@ def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
     with pytest.raises(stop):
         registry.invoke(calls[2])
     release.set()
+
+
+def test_after_ctrl_c_no_more_calls_are_begun():
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def late() -> None:
+        begun.append(go_on.wait(20))
+    registry = ToolRegistry([stop, late], max_workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
+    go_on.set()
+    time.sleep(0.05)
+    assert len(begun) <= 2
 
 
 def test_iterators_are_made_lists():
@@ -5271,13 +5296,13 @@ def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
 
 
 @of("async")
-def test_what_an_importer_made_stays_here():
+def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
     class Refusing:
         def submit(self, *_):
             raise AssertionError("shipped")
-    tool = Tool("here", "", {}, lambda: 1, ToolMetadata(source="mcp"))
-    assert ToolRegistry([tool], executor=Refusing()).invoke("here", {}).value == 1
-    assert asyncio.run(ToolRegistry([tool], executor=Refusing()).ainvoke("here", {})).value == 1
+    for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
+        registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
+        assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
 
 
 class Untravelled(Exception):
