@@ -72,7 +72,7 @@ __all__ = [
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
     "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
-    "build_assistant_messages", "build_tool_result_messages", "collect_stream", "acollect_stream",
+    "build_assistant_messages", "build_tool_result_messages",
     "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
 ]
 
@@ -91,7 +91,9 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07",
@@ -2670,20 +2672,30 @@ class ToolResult:
 
 
 # ---------------------------------------------------------------------------
-# 8. The wire: the same things as each API spells them
+# 8. The wire: how chat completions spell tools, calls and results
 #    uses 1 2 5 7
 # ---------------------------------------------------------------------------
-API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
+API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
 
 class _Formats(dict[str, Any]):
     """Have a row for each API format; asked for another, say which there are."""
 
     def __missing__(self, api_format: Any) -> Any:
-        raise ValueError(f"api_format: must be one of {', '.join(self)} (got {_shown(api_format)})")
+        cut = None if api_format in API_FORMATS else _needs_chapter(api_format)
+        raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
 # --- tools out
+# how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
+_TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
+_TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
+# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so
+_MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
+
+
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
@@ -2698,69 +2710,61 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, st
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, merged=api_format != "mcp")
+        parameters = _object_root(tool.parameters, merged=api_format in _APIS)
         if think_augment if known.think_augment is None else known.think_augment:
             parameters = _with_reason(parameters)
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        schema = {"name": tool.name, "description": in_words,
-                  **spell(tool, parameters, strict if known.strict is None else known.strict)}
-        schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
+        schemas.append(spell(tool, {"name": tool.name, "description": in_words}, parameters,
+                             strict if known.strict is None else known.strict))
     return schemas
 
 
-def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
-    """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
+def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
+    """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    strict = strict and _strict_fault(tool.parameters) is None
-    return {"parameters": _strict({**_CLOSED, **parameters}) if strict else parameters, "strict": strict}
-
-
-_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = _Formats({
-    "openai-chat": _function,
-    # the Responses API takes a tool that does not speak of strict for a strict one
-    "openai-responses": lambda *tool: {"type": "function", "strict": False, **_function(*tool)},
-    "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
-    # Gemini takes no object without properties
-    "gemini": lambda tool, parameters, _:
-        {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
-    "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
-        key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}},
-})
-
-
-# --- schemas for those who take less than JSON Schema; a call is still checked against the whole
-_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
-_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
-_MAX_REFERENCES: range = range(300)         # in one schema, where they are written out
-_Seen = frozenset[str]                      # the references on the way to a schema
-_Document = tuple[dict[str, Any], Iterator[int]]        # what references are about, and how many are left
+    if strict and "strict" not in _MODES:
+        raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
+    said = _MODES["strict"](tool, parameters) if strict else None
+    return {"parameters": said or parameters, "strict": said is not None}
 
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Give a schema with its root as the plain object that the APIs want."""
+    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
-        flat, _ = _flat(parameters, (parameters, iter(_MAX_REFERENCES)), frozenset(), merged=True)
+        flat = _flat(parameters, parameters, {})
         parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
 
-def _simple(schema: Any) -> dict[str, Any]:
-    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
 
-    Types that are not named are those of the values, or what the keywords are for.
+    `known` holds what references came to; one that is met again inside itself adds nothing.
     """
-    node = dict(schema) if isinstance(schema, dict) else {}
-    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
-    items = node.get("items") or []         # older drafts: a list of places
-    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
-    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
-            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
-    node.update({keyword: value for keyword, value in said.items() if value})
-    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
-    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
-    return node
+    flat = dict(schema) if isinstance(schema, dict) else {}
+    reference = flat.pop("$ref", None)
+    if reference is not None and reference not in known:
+        known[reference] = {}
+        known[reference] = _flat(_target(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
+    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
+        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
+        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
+            options.setdefault(name, []).append(said)
+        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
+        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
+                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
+        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
+    return flat
+
+
+def _target(root: dict[str, Any], reference: str) -> Any:
+    try:                                    # nothing is fetched
+        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
@@ -2768,178 +2772,90 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def _target(reference: str, document: _Document, seen: _Seen) -> Any:
-    """Look a reference up; one inside itself, or one too many, is cut to its type, so that it can still be sent."""
-    root, left = document
-    try:                                    # nothing is fetched
-        target = _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        target = {}
-    return {"type": _simple(target)["type"]} if reference in seen or next(left, None) is None else target
-
-
-def _flat(schema: Any, document: _Document, seen: _Seen, merged: bool = False) -> tuple[dict[str, Any], _Seen]:
-    """Say a schema in fewer words, its `$ref` and `allOf` written out, and its `anyOf` too where it shall be merged."""
-    flat = _simple(schema)
-    groups = [[part] for part in flat.pop("allOf", ())] + ([flat.pop("anyOf")] if merged and "anyOf" in flat else [])
-    if "$ref" in flat:
-        groups.append([_target(flat["$ref"], document, seen)])
-        seen |= {flat.pop("$ref")}
-    for group in groups:
-        branches, ways = zip(*[_flat(branch, document, seen, merged) for branch in group])
-        flat, seen = _merged(flat, branches), seen.union(*ways)
-    return flat, seen
-
-
-def _merged(schema: dict[str, Any], branches: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Add to a schema what its branches say: all their properties; required is what every one requires."""
-    alone = len(branches) == 1              # then it holds as a whole
-    options: dict[str, list[Any]] = {}
-    for name, said in [pair for each in (schema, *branches) for pair in each.get("properties", {}).items()]:
-        options.setdefault(name, []).append(said)
-    properties = {name: said[0] if alone else _any_of(said) for name, said in options.items()}
-    common = [name for name in properties if all(name in branch.get("required", ()) for branch in branches)]
-    lists = {"type": schema["type"] or (branches[0]["type"] if alone else []), "properties": properties,
-             "required": [*dict.fromkeys([*schema.get("required", ()), *common])]}
-    return {**(branches[0] if alone else {}), **schema, **{key: value for key, value in lists.items() if value}}
-
-
-# OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-_CLOSED = {"additionalProperties": False}
-_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
-                             "exclusiveMaximum minItems maxItems".split())
-_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
-                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
-
-
-def _strict_fault(parameters: dict[str, Any]) -> str | None:
-    """Say what strict mode cannot say of a schema, or give None."""
-    try:
-        _strict({**_CLOSED, **_object_root(parameters)})
-    except SchemaError as error:
-        return str(error)
-    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in parameters), None)
-
-
-def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
-    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
-    schema = _simple(schema)
-    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
-    faults = {
-        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
-        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
-        "an object with branches": "object" in types and "anyOf" in schema,
-        "an object with names of any kind":
-            "object" in types and schema.get("additionalProperties", not properties) is not False,
-        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
-    }
-    for fault in [fault for fault, found in faults.items() if found]:
-        raise SchemaError(f"{fault} cannot be said")
-    node = {"type": types if len(types) > 1 else types[0]} if types else {}
-    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
-                 or (keyword == "format" and value in _STRICT_FORMATS)
-                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
-    if "anyOf" in schema:
-        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
-    if "array" in types:
-        node["items"] = _strict(schema.get("items"))
-    for key in {"$defs", "definitions"} & schema.keys():
-        node[key] = {name: _strict(each) for name, each in schema[key].items()}
-    if "object" in types:
-        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
-        node.update(_CLOSED, required=list(properties))
-    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
-        node["anyOf"] = [{"$ref": node.pop("$ref")}]
-    return _null_too(node) if or_null else node
-
-
-def _null_too(node: dict[str, Any]) -> dict[str, Any]:
-    branches = [node] if "type" in node else node.get("anyOf", [node])
-    if any("null" in _simple(branch)["type"] for branch in branches):
-        return node
-    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
-        return {**node, "type": [*_simple(node)["type"], "null"]}
-    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
-
-
-# Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
-_GEMINI_KEYWORDS = ("minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems")
-_GEMINI_FORMATS = ("date-time", "int32", "int64", "float", "double")
-_GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
-                    {"type": "array", "items": {"type": "string"}}]
-
-
-def _gemini(schema: Any, document: _Document, seen: _Seen = frozenset()) -> dict[str, Any]:
-    """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
-    schema, seen = _flat(schema, document, seen)
-    types, branches = schema["type"], [_simple(branch) for branch in schema.get("anyOf", ())]
-    if types:                               # beside a type, branches only narrow it, or have more properties
-        schema, seen = _flat(schema, document, seen, merged=True)
-        said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
-    else:
-        outer = {"description": schema["description"]} if "description" in schema else {}
-        said = [_gemini({**outer, **branch}, document, seen) for branch in branches if branch["type"] != ["null"]]
-    said = said or _copied(_GEMINI_ANYTHING)
-    if "null" in types or any(branch["type"] == ["null"] for branch in branches):
-        said = [{**each, "nullable": True} for each in said]
-    return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
-
-
-def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _Seen) -> dict[str, Any]:
-    """Say a schema as one of its types."""
-    values, node = schema.get("enum"), {"type": name, "description": schema.get("description", "")}
-    node.update({keyword: value for keyword, value in schema.items()
-                 if keyword in _GEMINI_KEYWORDS or (keyword == "format" and value in _GEMINI_FORMATS)})
-    if values and name == "string":
-        node["enum"] = [value for value in values if value and isinstance(value, str)]      # an empty one is refused
-    elif values:                            # an enum is text there, so other values are told in words
-        node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
-    if name == "array":
-        node["items"] = _gemini(schema.get("items"), document, seen)
-    if name == "object" and schema.get("properties"):
-        node["properties"] = {key: _gemini(each, document, seen) for key, each in schema["properties"].items()}
-        node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
-    return {keyword: value for keyword, value in node.items() if value not in ("", [])}
-
-
-# --- tool choice out
-_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = _Formats({      # of a word, of a tool's name
-    "openai-chat": (str, lambda name: {"type": "function", "function": {"name": name}}),
-    "openai-responses": (str, lambda name: {"type": "function", "name": name}),
-    "anthropic": (lambda word: {"type": "any" if word == "required" else word},
-                  lambda name: {"type": "tool", "name": name}),
-    "gemini": (lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
-               lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
-})
-
-
 def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
     """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
-    of_word, of_name = _CHOICE[api_format]
-    word = "required" if choice == "any" else choice
-    return of_word(word) if word in ("auto", "none", "required") else of_name(choice)
+    api, word = _APIS[api_format], "required" if choice == "any" else choice
+    return api.word(word) if word in ("auto", "none", "required") else api.name(choice)
+
+
+# --- messages out
+class _Format(NamedTuple):
+    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+
+    parts: str | None                       # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any]              # a choice: auto, none or required
+    name: Callable[[str], Any]              # a choice: the tool of this name
+    call: Callable[[ToolCall], dict[str, Any]]
+    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]         # a call as it came, with the id that it has now
+    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+
+
+_APIS: dict[str, _Format] = _Formats()
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, name=lambda name: {"type": "function", "function": {"name": name}},
+    call=lambda call: {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _text(call)}},
+    again=lambda part, call: {**part, "id": call.id, "type": part.get("type") or "function"},
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content} for result in results])
+
+
+def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
+    calls, api = list(calls), _APIS[api_format]
+    return api.assistant("", [api.call(call) for call in calls]) if calls else []
+
+
+def build_tool_result_messages(results: Iterable[ToolResult], *,
+                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
+    results, api = list(results), _APIS[api_format]
+    return api.results(results) if results else []
+
+
+def _user_message(text: str, api_format: str) -> dict[str, Any]:
+    return _APIS[api_format].user(text)
+
+
+def _text(call: ToolCall) -> str:
+    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
+
+
+def _object(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
+    return {} if isinstance(call.arguments, str) else call.arguments
+
+
+def _fresh_id() -> str:
+    return "call_" + os.urandom(12).hex()
+
+
+def _is_made_up(call_id: str) -> bool:
+    return re.fullmatch("call_[0-9a-f]{24}", call_id) is not None
 
 
 # --- calls in
 # (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
 # any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
+_SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
     ("openai-chat", ("function", None), "function", "arguments"),
-    ("openai-responses", ("function_call",), "", "arguments"),
-    ("anthropic", ("tool_use",), "", "input"),
-    ("gemini", (None,), "functionCall", "args"),
-    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
-    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+    ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
-)
-_TYPES_OF_CALLS = [kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind]
-_ARGUMENTS_KEYS = {key for *_, key in _SPELLINGS}
+]
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
+_ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
 _INCOMPLETE = ("in_progress", "incomplete")
+# reasons for an end: after these what did not come may have been meant; after those nothing is to be run
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "model_context_window_exceeded", "incomplete"))
+_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
                "of a stream, collect_stream makes one)")
@@ -2956,16 +2872,20 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
 def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
-        _CALL[api_format]                   # raises where there is none
+        _APIS[api_format]                   # raises where there is none
     entries = response.get("tool_calls") if type(response) is dict else response
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    found = [(entry, *spelling) for entry in _entries(response) if (spelling := _spelling_of(entry))]
+    message, reason = _message_in(response)
+    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return api_format or (formats or API_FORMATS)[0], [_call_of(entry, part, key) for entry, _, part, key in found]
+    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
+    cut = [reason in _TAKEN_BACK or (reason in _CUT_SHORT and call.arguments in ({}, "")) for call in calls]
+    return api_format or (formats or API_FORMATS)[0], [
+        replace(call, arguments=_CUT) if is_cut else call for call, is_cut in zip(calls, cut)]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2984,8 +2904,9 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
 
 
 def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute."""
-    return thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
+    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    return default if type(value).__name__ in _ABSENT else value
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -2996,19 +2917,23 @@ def _list_at(thing: Any, key: str) -> list[Any]:
     return [] if isinstance(value, str) else list(value or ())
 
 
-def _arguments_keys(part: Any) -> list[str]:
-    return [key for key in _ARGUMENTS_KEYS if _at(part, key) is not None]
-
-
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
+    kind = _type_of(entry)
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (_at(part, key) is not None or not _arguments_keys(part)) and (
+        if kind in kinds and part is not None and (_at(part, key) is not None or not _has_arguments(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
+
+
+def _type_of(entry: Any) -> Any:
+    return "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")     # an SDK's, on its own
+
+
+def _has_arguments(part: Any) -> bool:
+    return any(_at(part, key) is not None for key in _ARGUMENTS_KEYS)
 
 
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
@@ -3022,114 +2947,54 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
 
 
-def _entries(response: Any) -> list[Any]:
+def _entries(message: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    message = _message_in(response)
-    calls = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
-    if not calls and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES):
-        parts = _list_at(message, "parts") or _list_at(message, "content")
-        for hidden in filter(_hides_a_call, [message, *(part for part in parts if not _spelling_of(part))]):
-            raise TypeError(_UNREADABLE.format("a call in an unknown spelling", _shown(hidden)))
-        return parts
-    calls = calls or (list(message) if isinstance(message, (list, tuple)) else [message])
-    for entry in calls:                     # beside texts, calls of the provider's own, and messages of Responses
-        kind, said = _at(entry, "type"), _at(entry, "text")
-        other = said is not None or (isinstance(kind, str) and kind not in _TYPES_OF_CALLS)
-        if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
-            other = kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
-        if not (other or _spelling_of(entry)):
-            raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
-    return calls
+    entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
+    in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
+    if in_parts:
+        entries = _list_at(message, "parts") or _list_at(message, "content")
+    elif not entries:
+        entries = list(message) if isinstance(message, (list, tuple)) else [message]
+    for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
+        fault = _hidden_call(entry) or ("" if in_parts or _is_beside_calls(entry) else "no tool call")
+        if fault:
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
+    return entries
 
 
-def _hides_a_call(thing: Any) -> bool:
-    """Say whether something in here has a name and arguments, as Bedrock's `toolUse` and the old `function_call`."""
+def _is_beside_calls(entry: Any) -> bool:
+    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
+    kind = _at(entry, "type")
+    if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
+        return kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
+    return _at(entry, "text") is not None or isinstance(kind, str)
+
+
+def _hidden_call(thing: Any) -> str | None:
+    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
+    read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
     held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    named = [each for each in held.values() if _at(each, "name") is not None]
-    return _at(thing, "type") in _TYPES_OF_CALLS or any(map(_arguments_keys, named))
+    words = [_type_of(thing)]
+    for key, each in held.items():
+        if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
+            words += [_type_of(each), key, "function"]
+    unread = [_needs_chapter(word) for word in words if word not in read]
+    return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> Any:
-    """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
+def _message_in(response: Any) -> tuple[Any, str]:
+    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
+    reason = None
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
+        reason = next(filter(None, (_at(response, name) for name in _REASONS)), reason)
         inner = _at(response, key)
+        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
+            inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response
-
-
-# --- messages out
-def _fresh_id() -> str:
-    return "call_" + os.urandom(12).hex()
-
-
-def _gemini_id(call_id: str) -> dict[str, str]:
-    return {} if re.fullmatch("call_[0-9a-f]{24}", call_id) else {"id": call_id}        # not one that was made up
-
-
-def _text(call: ToolCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
-
-
-def _object(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
-    return {} if isinstance(call.arguments, str) else call.arguments
-
-
-_PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
-_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda call: {"id": call.id, "type": "function",
-                                 "function": {"name": call.name, "arguments": _text(call)}},
-    "openai-responses": lambda call: {"type": "function_call", "call_id": call.id, "name": call.name,
-                                      "arguments": _text(call)},
-    "anthropic": lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
-    "gemini": lambda call: {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}},
-})
-_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
-    "openai-responses": lambda result: {
-        "type": "function_call_output", "call_id": result.tool_call_id, "output": result.content},
-    "anthropic": lambda result: {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
-                                 **({"is_error": True} if result.is_error else {})},
-    "gemini": lambda result: {"functionResponse": {
-        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
-        **_gemini_id(result.tool_call_id)}},
-})
-
-
-def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    calls = list(calls)
-    messages = _assistant("", calls, api_format)
-    return messages if calls else []
-
-
-def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    spell, said = _CALL[api_format], {"role": "assistant", "content": text}
-    parts = [spell(call) for call in calls]
-    if api_format == "openai-responses":
-        return [said] * bool(text) + parts
-    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
-        return [{**said, "tool_calls": parts} if parts else said]
-    if api_format == "gemini":
-        return [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}]
-    return [{**said, "content": [{"type": "text", "text": text}] * bool(text) + parts}]
-
-
-def build_tool_result_messages(results: Iterable[ToolResult], *,
-                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
-    spell = _RESULT[api_format]
-    spelled = [spell(result) for result in results]
-    in_one = spelled and api_format in ("anthropic", "gemini")
-    return [{"role": "user", _PARTS[api_format]: spelled}] if in_one else spelled
-
-
-def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    _CALL[api_format]                       # raises where there is none
-    return {"role": "user", "parts": [{"text": text}]} if api_format == "gemini" else {"role": "user", "content": text}
+    return response, str(getattr(reason, "value", reason)).lower()
 
 
 # --- turns: what a model answered, for the history
@@ -3139,7 +3004,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
     """
     try:
-        (spelled, calls), message = _read_calls(answer), _message_in(answer)
+        (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -3148,12 +3013,14 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
+    api = _APIS[api_format]
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api_format)
+    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages:
         return messages, calls
-    readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
-    return _assistant(_text_in(message), readable, api_format), calls
+    # LangChain takes no text that is no object back
+    spelled_calls = [api.call(replace(call, arguments=_object(call))) for call in calls]
+    return api.assistant(_text_in(message), spelled_calls), calls
 
 
 def _text_in(message: Any) -> str:
@@ -3162,19 +3029,12 @@ def _text_in(message: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    """Copy a message with the ids of its calls, and {} for what anthropic and gemini would not take back.
-
-    Gives [] where the message is spelled otherwise.
-    """
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]]:
+    """Copy a message with the ids of its calls; [] where the message is spelled otherwise."""
     def filled(part: Any) -> Any:
         part = _wire(part)
-        if not _spelling_of(part):
-            return part
-        said = _CALL[api_format](next(calls)).items()
-        return {**{name: value for name, value in part.items() if name != "function_call"},
-                **{name: value for name, value in said if name not in ("function", "arguments")}}
-    key = _PARTS.get(api_format)
+        return api.again(part, next(calls)) if _spelling_of(part) else part
+    key = api.parts
     if key is None:
         return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
     if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
@@ -3188,138 +3048,6 @@ def _wire(thing: Any) -> Any:
     """Turn an SDK's object into what it was on the wire."""
     dump = getattr(thing, "model_dump", None)
     return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
-
-
-# --- streams in
-# what it means that no arguments came: {}, where this is the reason for the end, else cut
-_NOTHING: dict[Any, str] = dict.fromkeys("stop tool_calls function_call end_turn tool_use stop_sequence".split(), "{}")
-
-
-def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
-
-    A call that was cut keeps the text that came, so it is answered with an error and never run.
-    """
-    collect = _COLLECT[api_format]
-    events = [_event(chunk) for chunk in chunks]
-    try:
-        return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
-        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
-
-
-async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Do what collect_stream does, for an async iterator."""
-    return collect_stream([_event(chunk) async for chunk in chunks], api_format=api_format)
-
-
-def _event(chunk: Any) -> dict[str, Any]:
-    event = _copied(_wire(chunk))
-    if not isinstance(event, dict):
-        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
-    if event.get("error") or event.get("type") in ("error", "response.failed"):
-        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
-    return event
-
-
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice: texts by key, calls by index. Where a `message` stands, calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # by index
-    reason = None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        delta = choice.get("delta") or choice.get("message") or {}
-        for key, text in {**delta, "content": _text_in(delta)}.items():
-            if isinstance(text, str) and key != "role":
-                message[key] = message.get(key, "") + text
-            elif text and key == "function_call":       # the old form: kept, to be refused by who reads it
-                message.setdefault(key, text)
-        for entry in delta.get("tool_calls") or ():
-            _add_delta(entry, calls, latest if choice.get("delta") else {})
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason
-    if reason is None and calls and isinstance(_arguments_of(calls[-1]["function"]["arguments"]) or "", dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
-    for call in calls:
-        call["id"] = call["id"] or _fresh_id()
-        if call["function"]["arguments"].strip() in ("", "{}"):
-            call["function"]["arguments"] = _NOTHING.get(reason, _CUT)
-    return {**message, "tool_calls": calls} if calls else message
-
-
-def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
-    """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
-    delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments")
-    text = text if isinstance(text, str) else "" if text is None else _write_json(text)
-    goes_on = (index is None or None in latest) and (call_id or not name)         # the index comes and goes
-    call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
-    known = call["function"] if call else {}
-    if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
-                    and known["arguments"] and isinstance(_arguments_of(known["arguments"]), dict)):
-        known = {"name": "", "arguments": ""}
-        call = latest[index] = {"id": "", "type": "function", "function": known}
-        calls.append(call)
-    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
-                id=call["id"] or call_id)
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = text if known["arguments"] == "{}" and text.strip() else known["arguments"] + text
-
-
-def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
-    items: dict[int, dict[str, Any]] = {}
-    for event in events:
-        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
-        if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
-        elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
-        elif response.get("output"):
-            items = dict(enumerate(response["output"]))
-    return [items[at] for at in sorted(items)]
-
-
-def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Take the blocks as they start, and fill them with deltas."""
-    blocks: dict[int, dict[str, Any]] = {}
-    reason = None
-    for event in events:
-        kind, delta = event.get("type"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
-        elif kind == "content_block_delta":
-            block = blocks[event["index"]]
-            block.update({key: block.get(key, "") + text for key, text in delta.items()
-                          if key != "type" and isinstance(text, str)})
-        elif event.get("content"):          # the message as a whole, where the server did not stream
-            blocks = dict(enumerate(event["content"]))
-    for block in blocks.values():
-        text = block.pop("partial_json", "").strip()
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, _CUT)).arguments
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
-
-
-def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of the first candidate in a row, text joined to text; calls come whole."""
-    parts: list[dict[str, Any]] = []
-    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
-    for part in [part for content in contents for part in content.get("parts") or ()]:
-        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
-            parts[-1]["text"] += part["text"]
-        else:
-            parts.append(part)
-    return {"role": "model", "parts": parts}
-
-
-_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
-    "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
-    "gemini": _collect_gemini})
 
 
 # ---------------------------------------------------------------------------
@@ -3336,7 +3064,6 @@ _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-_OPTIONS["strict"] = lambda tool: _strict_fault(tool.parameters)
 # what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
 # executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
@@ -4749,37 +4476,429 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses nothing
+#    uses 1 8 9
 # ---------------------------------------------------------------------------
-# (to come)
+# https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+_CLOSED = {"additionalProperties": False}
+_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
+                             "exclusiveMaximum minItems maxItems".split())
+_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
+                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
+_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
+_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
+
+
+def _strictly(tool: Any, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """Say the parameters of a tool in strict mode; None where they cannot be said so."""
+    return _strict({**_CLOSED, **parameters}) if _strict_fault(tool) is None else None
+
+
+def _strict_fault(tool: Any) -> str | None:
+    """Say what strict mode cannot say of a tool's parameters, or give None."""
+    try:
+        _strict({**_CLOSED, **_object_root(tool.parameters)})
+    except SchemaError as error:
+        return str(error)
+    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in tool.parameters), None)
+
+
+def _simple(schema: Any) -> dict[str, Any]:
+    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+
+    Types that are not named are those of the values, or what the keywords are for.
+    """
+    node = dict(schema) if isinstance(schema, dict) else {}
+    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
+    items = node.get("items") or []         # older drafts: a list of places
+    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
+    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
+            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
+    node.update({keyword: value for keyword, value in said.items() if value})
+    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
+    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+    return node
+
+
+def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
+    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
+    schema = _simple(schema)
+    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    faults = {
+        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in types and "anyOf" in schema,
+        "an object with names of any kind":
+            "object" in types and schema.get("additionalProperties", not properties) is not False,
+        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+    }
+    for fault in [fault for fault, found in faults.items() if found]:
+        raise SchemaError(f"{fault} cannot be said")
+    node = {"type": types if len(types) > 1 else types[0]} if types else {}
+    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
+                 or (keyword == "format" and value in _STRICT_FORMATS)
+                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
+    if "anyOf" in schema:
+        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
+    if "array" in types:
+        node["items"] = _strict(schema.get("items"))
+    for key in {"$defs", "definitions"} & schema.keys():
+        node[key] = {name: _strict(each) for name, each in schema[key].items()}
+    if "object" in types:
+        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
+        node.update(_CLOSED, required=list(properties))
+    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+    return _null_too(node) if or_null else node
+
+
+def _null_too(node: dict[str, Any]) -> dict[str, Any]:
+    branches = [node] if "type" in node else node.get("anyOf", [node])
+    if any("null" in _simple(branch)["type"] for branch in branches):
+        return node
+    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
+        return {**node, "type": [*_simple(node)["type"], "null"]}
+    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
+
+
+_MODES["strict"] = _strictly
+_OPTIONS["strict"] = _strict_fault
 
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses nothing
+#    uses 8
 # ---------------------------------------------------------------------------
-# (to come)
+# the Responses API takes a tool that does not speak of strict for a strict one
+_TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
+    "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
+_APIS["openai-responses"] = _Format(
+    parts=None, word=str, name=lambda name: {"type": "function", "name": name},
+    call=lambda call: {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _text(call)},
+    again=lambda item, call: {**item, "call_id": call.id},
+    assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
+    results=lambda results: [
+        {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
+        for result in results])
+_SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses nothing
+#    uses 8
 # ---------------------------------------------------------------------------
-# (to come)
+_TOOL["anthropic"] = lambda tool, about, parameters, strict: {**about, "input_schema": parameters}
+_APIS["anthropic"] = _Format(
+    parts="content", word=lambda word: {"type": "any" if word == "required" else word},
+    name=lambda name: {"type": "tool", "name": name},
+    call=lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
+    again=lambda block, call: {**block, "id": call.id, "input": _object(call)},
+    assistant=lambda text, calls: [
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
+         **({"is_error": True} if result.is_error else {})} for result in results]}])
+_SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
+API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses nothing
+#    uses 2 8
 # ---------------------------------------------------------------------------
-# (to come)
+# JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
+_GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
+
+
+def _gemini_schema(schema: Any) -> Any:
+    """Say a schema without what Gemini refuses; a call is still checked against the whole."""
+    if not isinstance(schema, dict):
+        return schema
+    one_value = {"enum": [schema["const"]]} if "const" in schema else {}
+    return {**{keyword: value for keyword, value in schema.items() if keyword not in _GEMINI_LACKS}, **one_value}
+
+
+def _gemini_id(call_id: str) -> dict[str, str]:
+    return {} if _is_made_up(call_id) else {"id": call_id}
+
+
+def _gemini_call(call: ToolCall) -> dict[str, Any]:
+    return {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}}
+
+
+_TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
+    **about, **({"parametersJsonSchema": _map_schema(parameters, _gemini_schema)} if parameters["properties"] else {})}
+_APIS["gemini"] = _Format(
+    parts="parts",
+    word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
+    name=lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}},
+    call=_gemini_call,
+    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call)},
+    assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
+        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
+        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    user=lambda text: {"role": "user", "parts": [{"text": text}]})
+_SPELLINGS.extend([
+    ("gemini", (None,), "functionCall", "args"),
+    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
+    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+])
+API_FORMATS += ("gemini",)
 
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
-#    uses nothing
+#    uses 1 7 8
 # ---------------------------------------------------------------------------
-# (to come)
+# the reasons for an end that say that all came which was meant
+_WHOLE_ENDS = frozenset("stop tool_calls function_call end_turn tool_use stop_sequence".split())
+_NOT_IN_PIECES = frozenset("type id index format role name".split())        # any other text comes in pieces
+_PIECES = ("text", "thinking", "summary")
+
+
+def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
+
+    Chunks are what the API streams, or what an SDK makes of it. A call that was cut keeps the text that came,
+    so it is answered with an error and never run.
+    """
+    return _collect([_event(chunk) for chunk in chunks], api_format)
+
+
+async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Do what collect_stream does, for an async iterator."""
+    return _collect([_event(chunk) async for chunk in chunks], api_format)
+
+
+def _event(chunk: Any) -> dict[str, Any]:
+    """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
+    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
+    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
+    if not isinstance(event, dict):
+        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
+    if event.get("error") or event.get("type") in ("error", "response.failed"):
+        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
+    return event
+
+
+def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
+    _APIS[api_format]                       # raises where there is none
+    keys, collect = _COLLECT[api_format]
+    if events and not any(keys & event.keys() for event in events):
+        raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
+    try:
+        return collect(events)
+    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+
+
+def _added(old: Any, new: Any, key: str = "") -> Any:
+    """Add what a delta says to what was said: text to text, objects key by key, lists item by item."""
+    if isinstance(old, str) and isinstance(new, str) and key not in _NOT_IN_PIECES:
+        return old + new
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
+    if isinstance(old or [], list) and isinstance(new, list):
+        items = list(old or ())
+        for item in new:
+            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
+            items[len(items) if at is None else at:] = [
+                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+        return items
+    return old if new in (None, "") and old is not None else new
+
+
+def _is_piece(item: Any, of: Any, last: bool) -> bool:
+    """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
+    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+        return False
+    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
+        return False
+    if item.get("index") is not None or of.get("index") is not None:
+        return item.get("index") == of.get("index")
+    return last and not of.get("signature") and any(key in of for key in _PIECES)
+
+
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls: list[dict[str, Any]] = []
+    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
+    parts, reason = list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = dict(choice.get("delta") or choice.get("message") or {})
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls, latest)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    for call in calls:
+        call["id"], function = call["id"] or _fresh_id(), call["function"]
+        if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
+            function["arguments"] = _CUT
+        elif function["arguments"] == "":
+            function["arguments"] = "{}"
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _says_nothing(arguments: Any) -> bool:
+    return arguments == {} or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
+               latest: dict[Any, dict[str, Any]]) -> None:
+    """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
+    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
+    delta = entry.pop("function", None) or {}
+    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
+    call = _call_meant(entry["id"], index, name, new, before, latest)
+    if call is None:
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    known = call["function"]
+    known["name"] += name if name != known["name"] else ""
+    known["arguments"] = _more_arguments(known["arguments"], new)
+    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
+    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+
+
+def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
+                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """Find the call that a delta goes on with; None where it begins one.
+
+    Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
+    says most; without a name nothing begins; a name after the end of the arguments begins a call.
+    """
+    there = latest.get(index) if calls else None
+    known = [call for call in calls if call_id and call["id"] == call_id]
+    if not name:
+        if known:
+            return there if any(call is there for call in known) else known[-1]
+        return there or (calls[-1] if calls else None)
+    call = there if there and call_id in ("", there["id"] or call_id) else None
+    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
+        call = known[-1]
+    if call is None and index is None and not call_id and calls:
+        call = calls[-1]
+    function = call["function"] if call else {}
+    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
+    repeated = bool(known) and function.get("arguments") == "{}"
+    return None if at_end and not repeated and (new or name != function["name"]) else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    if new is None or (isinstance(new, str) and not new.strip() and not isinstance(known, str)):
+        return known
+    if known == "" or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
+
+
+# --- the other APIs
+def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
+    items: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
+        if "item" in event:
+            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+        elif kind == "response.function_call_arguments.delta":
+            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
+        elif kind == "response.output_text.delta":
+            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+        elif response.get("output"):
+            items = dict(enumerate(response["output"]))
+    return [items[at] for at in sorted(items)]
+
+
+def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
+    blocks: dict[int, dict[str, Any]] = {}
+    stopped, reason = set[Any](), None
+    for event in events:
+        kind, delta = event.get("type"), dict(event.get("delta") or {})
+        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
+        if kind == "content_block_start":
+            blocks[event["index"]] = event["content_block"]
+        elif kind == "content_block_delta":
+            delta.pop("type", None)
+            cited = [delta.pop("citation")] if "citation" in delta else []
+            block = blocks[event["index"]]
+            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+        elif kind == "content_block_stop":
+            stopped.add(event.get("index"))
+        elif event.get("content"):          # the message as a whole, where the server did not stream
+            blocks = dict(enumerate(event["content"]))
+    for at, block in blocks.items():
+        text = block.pop("partial_json", "").strip()
+        if text or ("name" in block and not block.get("input")):
+            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
+        if reason in _TAKEN_BACK and "input" in block:
+            block["input"] = _CUT
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the parts of the first candidate in a row: text joined to text, a call that goes on to its rest."""
+    parts: list[dict[str, Any]] = []
+    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
+    for part in [part for content in contents for part in content.get("parts") or ()]:
+        open_call = parts[-1].get("functionCall") if parts else None
+        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
+            parts[-1]["text"] += part["text"]
+        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
+            more = part["functionCall"]
+            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
+                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
+            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
+        else:
+            call = part.get("functionCall")
+            if call and "partialArgs" in call:
+                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
+            parts.append(part)
+    return {"role": "model", "parts": parts}
+
+
+def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
+    for piece in partial:
+        steps = [int(at) if at else name or quoted for name, quoted, at in
+                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
+        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
+        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
+    return arguments
+
+
+def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+    if not steps:
+        return value + new if isinstance(value, str) and isinstance(new, str) else new
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        items = list(value or ())
+        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
+        return items
+    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+
+
+# the keys that events have, and what puts events together
+_COLLECT: dict[str, tuple[set[str], Callable[[list[dict[str, Any]]], Any]]] = _Formats({
+    "openai-chat": ({"choices", "done", "usage"}, _collect_chat),
+    "openai-responses": ({"response", "item", "output", "output_index"}, _collect_responses),
+    "anthropic": ({"message", "content_block", "content", "delta", "index"}, _collect_anthropic),
+    "gemini": ({"candidates", "usageMetadata", "promptFeedback"}, _collect_gemini),
+})
+
+__all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
@@ -5612,7 +5731,7 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 network
+#    uses 1 7 8 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -5995,6 +6114,12 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+# what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
+API_FORMATS += ("mcp",)
+_TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
+    key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
+
+
 __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
@@ -6007,7 +6132,7 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (any OpenAI-compatible server)
-#    uses 1 2 3 7 8 network
+#    uses 1 2 3 7 8 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
@@ -6218,7 +6343,7 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
             text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and not _gemini_id(call.id)
+            made_up = "parts" in plain and _is_made_up(call.id)
             yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}
