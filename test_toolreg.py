@@ -3235,6 +3235,8 @@ SPELLED_MESSAGES = {
                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
         "object": SdkObject(choices=[SdkObject(message=SdkObject(
             role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
+        "the first of two": {"choices": [{"message": {"role": "assistant", "tool_calls": [CHAT_CALL]}},
+                                         {"message": {"role": "assistant", "content": "Hello."}}]},
         "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
         "ollama": {"model": "m", "done": True, "message": {
             "role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["openai-chat"]["ollama"][0]]}},
@@ -3272,7 +3274,6 @@ UNREADABLE = {"openai-chat": [
     [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
     [SPELLED_MESSAGES["openai-chat"]["plain"]] * 2,
     [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]],
-    {"choices": [{"message": SPELLED_MESSAGES["openai-chat"]["plain"]}] * 2},
     [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
@@ -3565,6 +3566,17 @@ def test_a_renamed_copy_keeps_how_arguments_are_converted():
         return day.year
     tool = dataclasses.replace(Tool.from_function(when), name="year_of")
     assert tool.run({"day": "2024-02-29"}) == 2024 and tool.name == "year_of"
+
+
+def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
+    def when(day: datetime.date) -> int:
+        return day.year
+    tool = Tool.from_function(when)
+    with pytest.raises(ToolArgumentError) as caught:
+        tool.run({"day": "2024-02-30"})
+    assert str(caught.value).startswith('the arguments do not fit the parameters of "when":\n- day: ')
+    assert ToolRegistry([when]).invoke("when", {"day": "2024-02-30"}).content == (
+        f"Error: {caught.value}\nFix the arguments and call the tool again.")
 
 
 def test_the_importers_list_names_what_it_left_out():
@@ -4068,6 +4080,20 @@ def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
     with pytest.raises(stop):
         registry.invoke(calls[2])
     release.set()
+
+
+def test_after_ctrl_c_no_more_calls_are_begun():
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def late() -> None:
+        begun.append(go_on.wait(20))
+    registry = ToolRegistry([stop, late], max_workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
+    go_on.set()
+    time.sleep(0.05)
+    assert len(begun) <= 2
 
 
 def test_iterators_are_made_lists():
@@ -4759,13 +4785,13 @@ def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
 
 
 @of("async")
-def test_what_an_importer_made_stays_here():
+def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
     class Refusing:
         def submit(self, *_):
             raise AssertionError("shipped")
-    tool = Tool("here", "", {}, lambda: 1, ToolMetadata(source="mcp"))
-    assert ToolRegistry([tool], executor=Refusing()).invoke("here", {}).value == 1
-    assert asyncio.run(ToolRegistry([tool], executor=Refusing()).ainvoke("here", {})).value == 1
+    for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
+        registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
+        assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
 
 
 class Untravelled(Exception):
@@ -5423,7 +5449,7 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
      [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
@@ -5451,9 +5477,9 @@ def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
     assert [call.name for call in calls] == ["f", "g"]
 
 
-def test_an_end_without_reason_after_a_whole_call_cuts_nothing():
+def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, {}), ("length", "{")):
+    for finish, arguments in ((None, "{"), ("length", "{"), ("stop", {}), ("tool_calls", {})):
         calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
         assert [call.arguments for call in calls] == [arguments, {"x": 1}]
 

@@ -2718,10 +2718,15 @@ _SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 ]
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
 _INCOMPLETE = ("in_progress", "incomplete")
+# reasons for an end: after these what did not come may have been meant; after those nothing is to be run
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "model_context_window_exceeded", "incomplete"))
+_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
                "of a stream, collect_stream makes one)")
@@ -2743,11 +2748,15 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    found = [(entry, *spelling) for entry in _entries(response) if (spelling := _spelling_of(entry))]
+    message, reason = _message_in(response)
+    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return api_format or (formats or API_FORMATS)[0], [_call_of(entry, part, key) for entry, _, part, key in found]
+    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
+    cut = [reason in _TAKEN_BACK or (reason in _CUT_SHORT and call.arguments in ({}, "")) for call in calls]
+    return api_format or (formats or API_FORMATS)[0], [
+        replace(call, arguments=_CUT) if is_cut else call for call, is_cut in zip(calls, cut)]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2766,8 +2775,9 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
 
 
 def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute."""
-    return thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
+    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    return default if type(value).__name__ in _ABSENT else value
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -2808,9 +2818,8 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
 
 
-def _entries(response: Any) -> list[Any]:
+def _entries(message: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    message = _message_in(response)
     entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
     in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
     if in_parts:
@@ -2844,15 +2853,19 @@ def _hidden_call(thing: Any) -> str | None:
     return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> Any:
-    """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
+def _message_in(response: Any) -> tuple[Any, str]:
+    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
+    reason = None
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
+        reason = next(filter(None, (_at(response, name) for name in _REASONS)), reason)
         inner = _at(response, key)
+        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
+            inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response
+    return response, str(getattr(reason, "value", reason)).lower()
 
 
 # --- turns: what a model answered, for the history
@@ -2862,7 +2875,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
     """
     try:
-        (spelled, calls), message = _read_calls(answer), _message_in(answer)
+        (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -4778,31 +4791,30 @@ API_FORMATS += ("gemini",)
 # streams: chunks to a message
 #    uses 1 7 8
 # ---------------------------------------------------------------------------
-# what it means that no arguments came: {}, where this is the reason for the end, else cut
-_NOTHING: dict[Any, str] = dict.fromkeys("stop tool_calls function_call end_turn tool_use stop_sequence".split(), "{}")
+# the reasons for an end that say that all came which was meant
+_WHOLE_ENDS = frozenset("stop tool_calls function_call end_turn tool_use stop_sequence".split())
+_NOT_IN_PIECES = frozenset("type id index format role name".split())        # any other text comes in pieces
+_PIECES = ("text", "thinking", "summary")
 
 
 def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
     """Put the chunks of a stream together into the assistant message (openai-responses: the items).
 
-    A call that was cut keeps the text that came, so it is answered with an error and never run.
+    Chunks are what the API streams, or what an SDK makes of it. A call that was cut keeps the text that came,
+    so it is answered with an error and never run.
     """
-    _APIS[api_format]                       # raises where there is none
-    collect = _COLLECT[api_format]
-    events = [_event(chunk) for chunk in chunks]
-    try:
-        return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
-        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+    return _collect([_event(chunk) for chunk in chunks], api_format)
 
 
 async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
     """Do what collect_stream does, for an async iterator."""
-    return collect_stream([_event(chunk) async for chunk in chunks], api_format=api_format)
+    return _collect([_event(chunk) async for chunk in chunks], api_format)
 
 
 def _event(chunk: Any) -> dict[str, Any]:
-    event = _copied(_wire(chunk))
+    """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
+    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
+    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -4810,51 +4822,127 @@ def _event(chunk: Any) -> dict[str, Any]:
     return event
 
 
+def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
+    _APIS[api_format]                       # raises where there is none
+    keys, collect = _COLLECT[api_format]
+    if events and not any(keys & event.keys() for event in events):
+        raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
+    try:
+        return collect(events)
+    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+
+
+def _added(old: Any, new: Any, key: str = "") -> Any:
+    """Add what a delta says to what was said: text to text, objects key by key, lists item by item."""
+    if isinstance(old, str) and isinstance(new, str) and key not in _NOT_IN_PIECES:
+        return old + new
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
+    if isinstance(old or [], list) and isinstance(new, list):
+        items = list(old or ())
+        for item in new:
+            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
+            items[len(items) if at is None else at:] = [
+                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+        return items
+    return old if new in (None, "") and old is not None else new
+
+
+def _is_piece(item: Any, of: Any, last: bool) -> bool:
+    """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
+    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+        return False
+    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
+        return False
+    if item.get("index") is not None or of.get("index") is not None:
+        return item.get("index") == of.get("index")
+    return last and not of.get("signature") and any(key in of for key in _PIECES)
+
+
+# --- chat completions
 def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice: texts by key, calls by index. Where a `message` stands, calls are whole."""
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
     message: dict[str, Any] = {"role": "assistant", "content": ""}
     calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # by index
-    reason = None
+    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
+    parts, reason = list[Any](), None
     choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
     for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        delta = choice.get("delta") or choice.get("message") or {}
-        for key, text in {**delta, "content": _text_in(delta)}.items():
-            if isinstance(text, str) and key != "role":
-                message[key] = message.get(key, "") + text
-            elif text and key == "function_call":       # the old form: kept, to be refused by who reads it
-                message.setdefault(key, text)
-        for entry in delta.get("tool_calls") or ():
-            _add_delta(entry, calls, latest if choice.get("delta") else {})
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason
-    if reason is None and calls and isinstance(_arguments_of(calls[-1]["function"]["arguments"]) or "", dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
+        whole = not choice.get("delta")
+        delta = dict(choice.get("delta") or choice.get("message") or {})
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls, latest)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
     for call in calls:
-        call["id"] = call["id"] or _fresh_id()
-        if call["function"]["arguments"].strip() in ("", "{}"):
-            call["function"]["arguments"] = _NOTHING.get(reason, _CUT)
+        call["id"], function = call["id"] or _fresh_id(), call["function"]
+        if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
+            function["arguments"] = _CUT
+        elif function["arguments"] == "":
+            function["arguments"] = "{}"
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
-    """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
-    delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments")
-    text = text if isinstance(text, str) else "" if text is None else _write_json(text)
-    goes_on = (index is None or None in latest) and (call_id or not name)         # the index comes and goes
-    call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
-    known = call["function"] if call else {}
-    if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
-                    and known["arguments"] and isinstance(_arguments_of(known["arguments"]), dict)):
-        known = {"name": "", "arguments": ""}
-        call = latest[index] = {"id": "", "type": "function", "function": known}
+def _says_nothing(arguments: Any) -> bool:
+    return arguments == {} or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
+               latest: dict[Any, dict[str, Any]]) -> None:
+    """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
+    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
+    delta = entry.pop("function", None) or {}
+    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
+    call = _call_meant(entry["id"], index, name, new, before, latest)
+    if call is None:
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
         calls.append(call)
-    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
-                id=call["id"] or call_id)
+    known = call["function"]
     known["name"] += name if name != known["name"] else ""
-    known["arguments"] = text if known["arguments"] == "{}" and text.strip() else known["arguments"] + text
+    known["arguments"] = _more_arguments(known["arguments"], new)
+    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
+    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
 
 
+def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
+                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """Find the call that a delta goes on with; None where it begins one.
+
+    Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
+    says most; without a name nothing begins; a name after the end of the arguments begins a call.
+    """
+    there = latest.get(index) if calls else None
+    known = [call for call in calls if call_id and call["id"] == call_id]
+    if not name:
+        if known:
+            return there if any(call is there for call in known) else known[-1]
+        return there or (calls[-1] if calls else None)
+    call = there if there and call_id in ("", there["id"] or call_id) else None
+    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
+        call = known[-1]
+    if call is None and index is None and not call_id and calls:
+        call = calls[-1]
+    function = call["function"] if call else {}
+    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
+    repeated = bool(known) and function.get("arguments") == "{}"
+    return None if at_end and not repeated and (new or name != function["name"]) else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    if new is None or (isinstance(new, str) and not new.strip() and not isinstance(known, str)):
+        return known
+    if known == "" or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
+
+
+# --- the other APIs
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
@@ -4872,42 +4960,82 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Take the blocks as they start, and fill them with deltas."""
+    """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
     blocks: dict[int, dict[str, Any]] = {}
-    reason = None
+    stopped, reason = set[Any](), None
     for event in events:
-        kind, delta = event.get("type"), event.get("delta") or {}
+        kind, delta = event.get("type"), dict(event.get("delta") or {})
         reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
         elif kind == "content_block_delta":
+            delta.pop("type", None)
+            cited = [delta.pop("citation")] if "citation" in delta else []
             block = blocks[event["index"]]
-            block.update({key: block.get(key, "") + text for key, text in delta.items()
-                          if key != "type" and isinstance(text, str)})
+            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+        elif kind == "content_block_stop":
+            stopped.add(event.get("index"))
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
-    for block in blocks.values():
+    for at, block in blocks.items():
         text = block.pop("partial_json", "").strip()
         if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, _CUT)).arguments
+            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
+        if reason in _TAKEN_BACK and "input" in block:
+            block["input"] = _CUT
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
 
 
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of the first candidate in a row, text joined to text; calls come whole."""
+    """Put the parts of the first candidate in a row: text joined to text, a call that goes on to its rest."""
     parts: list[dict[str, Any]] = []
     contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
     for part in [part for content in contents for part in content.get("parts") or ()]:
+        open_call = parts[-1].get("functionCall") if parts else None
         if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
             parts[-1]["text"] += part["text"]
+        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
+            more = part["functionCall"]
+            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
+                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
+            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
         else:
+            call = part.get("functionCall")
+            if call and "partialArgs" in call:
+                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
             parts.append(part)
     return {"role": "model", "parts": parts}
 
 
-_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
-    "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
-    "gemini": _collect_gemini})
+def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
+    for piece in partial:
+        steps = [int(at) if at else name or quoted for name, quoted, at in
+                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
+        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
+        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
+    return arguments
+
+
+def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+    if not steps:
+        return value + new if isinstance(value, str) and isinstance(new, str) else new
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        items = list(value or ())
+        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
+        return items
+    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+
+
+# the keys that events have, and what puts events together
+_COLLECT: dict[str, tuple[set[str], Callable[[list[dict[str, Any]]], Any]]] = _Formats({
+    "openai-chat": ({"choices", "done", "usage"}, _collect_chat),
+    "openai-responses": ({"response", "item", "output", "output_index"}, _collect_responses),
+    "anthropic": ({"message", "content_block", "content", "delta", "index"}, _collect_anthropic),
+    "gemini": ({"candidates", "usageMetadata", "promptFeedback"}, _collect_gemini),
+})
 
 __all__ += ["collect_stream", "acollect_stream"]
 
