@@ -71,7 +71,7 @@ __all__ = [
     "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
-    "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
+    "ToolCall", "ToolResult", "Media", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
     "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
 ]
@@ -2519,6 +2519,12 @@ def _fault_in(text: str) -> str:
     return f"{_shown(value)} is not an object"
 
 
+class Media(NamedTuple):
+    """What is no text: its bytes, and the media type that says how to read them."""
+    data: bytes
+    media_type: str
+
+
 class _Answer(NamedTuple):
     """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
@@ -3279,9 +3285,11 @@ def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) 
         except ToolRegError as error:
             tools.refused[wished] = str(error)
     if tools.refused:
-        reasons = "".join(f"\n- {name}: {reason}" for name, reason in tools.refused.items())
-        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{reasons}", ToolRegWarning,
-                      stacklevel=4)
+        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
+                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
+        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
+                      ToolRegWarning, stacklevel=4)
     return tools
 
 
@@ -5509,33 +5517,47 @@ __all__ += ["HttpError"]
 #    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
-# where an argument goes -> the style it is written in; "body" is all of it, "property" a part of it
-_STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form", "body": None}
+_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
+_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
+_NO_SERVER = "no server is named with its whole URL (write base_url=)"
+_METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
+# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
+_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
+           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 _BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "text": r"text/.+"}
+           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
+           "raw": r".+/.+"}
 _LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
                     "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
+_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  resources: Mapping[str, Any] | None = None, timeout: float | None = 30) -> _ToolList:
-    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description.
+                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
+                  timeout: float | None = 30) -> _ToolList:
+    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
-    `spec`: a dict, its text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
-    request · `auth`: security scheme -> key, token or (user, password) · `include`: operationIds, tags or paths ·
-    `resources`: URI -> document, for references to other documents: those are never fetched.
+    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
+    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
+    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
+    `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
+    import warnings
     document, uri = _openapi_document(spec, timeout)
     api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include)
-    return _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                               for wished, operation in operations.items()])
+    operations = _refusing(_operations, api, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
+                                for wished, operation in operations.items()])
+    unsent = set(api.credentials) - api.sent
+    if unsent:
+        warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
+                      ToolRegWarning, stacklevel=2)
+    return tools
 
 
 def _refusing(read: Callable[..., Any], *args: Any) -> Any:
@@ -5551,12 +5573,17 @@ def _refusing(read: Callable[..., Any], *args: Any) -> Any:
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
-    document = spec if text is None else _read_document(text)
+    try:
+        document = spec if text is None else _read_json(text)
+    except ValueError as fault:
+        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
+                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
-    version = said.get("openapi")
-    if not re.match(r"3\.[012](\.|\Z)", str(version)):
-        got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else _shown(version)
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
+    if str(said.get("swagger")).startswith("2."):
+        return _refusing(_from_swagger, document), uri
+    if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
+        got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
     return document, uri
 
 
@@ -5566,7 +5593,7 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         response = _request("GET", spec, timeout=timeout)
         if response.status != 200:
             raise response.error()
-        return response.read().decode("utf-8", "replace"), response.target.origin + response.target.path
+        return response.text_of(response.read()), response.target.origin + response.target.path
     if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
         return spec, ""
     try:
@@ -5576,97 +5603,237 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-def _read_document(text: str) -> Any:
-    try:
-        return _read_json(text)
-    except ValueError as fault:
-        return _read_yaml(text, fault)
+# --- Swagger 2.0, said as OpenAPI 3
+_COLLECTIONS: dict[str, dict[str, Any]] = {
+    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
+    "ssv": {"style": "spaceDelimited", "explode": False},
+    "pipes": {"style": "pipeDelimited", "explode": False}}
+_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
 
 
-def _read_yaml(text: str, fault: ValueError) -> Any:
-    try:
-        import yaml  # type: ignore[import-untyped, import-not-found, unused-ignore]
-        whole = ""                          # in JSON, where dates, and numbers as keys, are text
-        for piece in json.JSONEncoder(default=str).iterencode(yaml.safe_load(text)):
-            whole += piece
-            if len(whole) > MAX_BODY:       # aliases of aliases make it huge
-                raise ValueError(f"larger than {MAX_BODY} characters")
-        return _read_json(whole)
-    except ImportError:
-        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} (for YAML install PyYAML)") from None
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is neither JSON nor YAML: {_error_text(error)}") from None
+def _from_swagger(old: _Object) -> dict[str, Any]:
+    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
+    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
+    place = old.get("basePath") or "/"
+    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
+                for name, node in (old.get("securityDefinitions") or {}).items()}
+    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+                    for method, node in item.items() if method != "parameters"}
+             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+    return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
+            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
 
 
+def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
+    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
+             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
+    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
+    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
+    body = next((each for each in nodes if each["in"] == "body"), None)
+    types = node.get("consumes") or old.get("consumes") or ["application/json"]
+    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    if fields:
+        has_file = any(field.get("format") == "binary" for field in fields.values())
+        types = [known for known in types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
+        types = types or ["application/x-www-form-urlencoded"]
+        types = ["multipart/form-data"] if has_file else types
+        content = {"schema": {"type": "object", "properties": fields, "required": [
+                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
+                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
+                                if each["in"] == "formData" and "collectionFormat" in each}}
+    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
+    more = {"requestBody": {"content": dict.fromkeys(types, content), "required": required}} if content else {}
+    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
+                                           if each["in"] not in ("body", "formData")]}
+
+
+def _swagger_parameter(node: _Object) -> dict[str, Any]:
+    is_list = node.get("type") == "array"
+    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
+            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+
+
+def _swagger_schema(node: _Object) -> dict[str, Any]:
+    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
+    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+
+
+# --- the description, and its schemas
 class _Api:
     """Hold a description, and what the program gives to every request."""
 
     def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
                  headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
         from urllib.parse import urljoin
-        documents = {uri: document, **{urljoin(uri, key): resources[key] for key in resources}}
-        self.documents = {key: _absolute(documents[key], key) for key in documents}
-        self.document = self.documents[uri]
-        self.uri, self.base_url = uri, None if base_url is None else _checked_base(base_url)
+        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
+        others = {urljoin(uri, key): resources[key] for key in resources}
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
+        self.base_url = None if base_url is None else _checked_base(base_url)
         self.headers, self.timeout = _headers_of(headers, {}), timeout
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = self.document.get("components", {})
-        schemes = {name: self.follow(node) for name, node in components.get("securitySchemes", {}).items()}
+        components = document.get("components") or {}
+        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
         self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()                         # the names of those that some operation sends
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
         self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[str, str] = {}                                # reference -> its name in $defs
+        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
+        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
         for _ in range(MAX_DEPTH):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
                 return node
-            node = self._target(node["$ref"])
+            node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def _target(self, reference: str) -> Any:
-        uri, _, pointer = reference.partition("#")
+    def target(self, reference: str) -> Any:
+        from urllib.parse import urljoin
+        uri, _, pointer = urljoin(self.uri, reference).partition("#")
         if uri not in self.documents:
             raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
         try:
+            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
+                raise LookupError(pointer)
             return _pointer(self.documents[uri], f"#{pointer}")
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def modern(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, with $defs for all that its references lead to."""
-        references: list[str] = []
-
-        def change(node: Any) -> Any:
-            if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-                references.append(node["$ref"])
-                node["$ref"] = f"#/$defs/{self._name_of(references[-1])}"
-            return _modern(node) if isinstance(node, dict) else node
-        schema, definitions = _map_schema(schema, change), {}
-        for reference in references:        # it grows meanwhile
-            if self._name_of(reference) not in definitions:
-                definitions[self._name_of(reference)] = _map_schema(self._target(reference), change)
+    def modern(self, schema: dict[str, Any], used: list[Any]) -> dict[str, Any]:
+        """Add $defs for all that the references of a schema lead to; definitions are made once and shared."""
+        definitions: dict[str, Any] = {}
+        for key in used:                    # it grows meanwhile
+            if self._names[key] not in definitions:
+                definitions[self._names[key]], more = self._definition(key)
+                used += more
         return {**schema, "$defs": definitions} if definitions else schema
 
-    def _name_of(self, reference: str) -> str:
-        name = _legal_name(reference.rpartition("/")[2])
-        name = _legal_name(reference, distinct=True) if name in self._names.values() else name
-        return self._names.setdefault(reference, name)
+    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
+        if key not in self._definitions:
+            used: list[Any] = []
+            reference, is_plain = key
+            kinds = [] if is_plain else self.kinds_of(reference)
+            schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
+                      else self.said(self.target(reference), used, is_plain=is_plain))
+            self._definitions[key] = schema, used
+        return self._definitions[key]
 
-    def base_of(self, servers: Iterable[_Object]) -> str:
+    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
+        is_plain = is_plain and bool(self.kinds_of(reference))          # the two differ only where there are kinds
+        key = (reference, is_plain)
+        if key not in self._names:
+            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
+            taken = name in self._names.values()
+            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
+        used.append(key)
+        return f"#/$defs/{self._names[key]}"
+
+    @functools.cached_property
+    def _subtypes(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        for place in ("components/schemas", "definitions"):
+            try:
+                schemas = _pointer(self.document, f"#/{place}") or {}
+            except LookupError:
+                continue
+            for name, schema in schemas.items():
+                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
+                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
+        return found
+
+    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
+        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
+        schema = self.target(reference)
+        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
+        if not told or "oneOf" in schema or "anyOf" in schema:
+            return []
+        told = {"propertyName": told} if isinstance(told, str) else told
+        if told.get("mapping"):
+            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
+        kinds = [reference]
+        for kind in kinds:                  # it grows meanwhile
+            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
+        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
+
+    def _named(self, each: str) -> str:
+        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
+
+    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
+        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
+                "required": [name]}
+
+    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
+             is_plain: bool = False) -> Any:
+        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
+
+        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
+        """
+        if not isinstance(schema, Mapping):
+            return schema is not False or False
+        for word in ("$recursiveRef", "$dynamicRef"):
+            if word in schema:
+                raise ToolDefinitionError(f"a schema with {word} is not supported")
+        hidden |= self._read_only(schema, MAX_DEPTH)
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
+            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
+        said: dict[str, Any] = {}
+        for word, argument in _modern(schema).items():
+            if word == "$ref":
+                argument = self._reference(argument, is_plain, used)
+            elif word == "properties":
+                argument = {name: each for name, each in argument.items() if name not in hidden}
+            elif word == "required":
+                argument = [name for name in argument if name not in hidden]
+            inner = hidden if word == "allOf" else frozenset()
+            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
+                sub, used, inner, word == "allOf"))
+        told = schema.get("discriminator")
+        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
+            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
+        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
+
+    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
+        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
+        values: dict[Any, list[str]] = {}
+        for value, each in (told.get("mapping") or {}).items():
+            values.setdefault(self._named(each), []).append(value)
+        name, branches = told["propertyName"], []
+        for branch, each in zip(said, given):
+            listed = values.get(each.get("$ref"))
+            own = (self.follow(each).get("properties") or {}).get(name) or {}
+            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
+            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
+        return branches
+
+    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
+        """Name the read-only properties of a schema and of the branches of its allOf."""
+        schema = self.follow(schema)
+        if not isinstance(schema, Mapping) or not depth:
+            return frozenset()
+        properties = schema.get("properties")
+        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
+               if self.is_read_only(each)}
+        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
+
+    def is_read_only(self, schema: Any) -> bool:
+        return any(isinstance(each, Mapping) and each.get("readOnly") is True for each in (schema, self.follow(schema)))
+
+    def base_of(self, servers: Iterable[_Object] | None) -> str:
         """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
         from urllib.parse import urljoin
         if self.base_url is not None:
             return self.base_url
         for server in servers or [{"url": "/"}]:
             url = server["url"]
-            for name, variable in server.get("variables", {}).items():
+            for name, variable in (server.get("variables") or {}).items():
                 url = url.replace(f"{{{name}}}", str(variable["default"]))
             if urljoin(self.uri, url).startswith(("http://", "https://")):
                 return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError("no server is named with its whole URL (write base_url=)")
+        raise ToolDefinitionError(_NO_SERVER)
 
 
 def _checked_base(url: str) -> str:
@@ -5700,70 +5867,179 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
     return "header", "authorization", secret
 
 
-def _modern(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say one schema of OpenAPI in JSON Schema 2020-12, without what is not for requests."""
-    schema = {keyword: each for keyword, each in schema.items() if keyword not in ("xml", "externalDocs", "example")}
+@functools.lru_cache(maxsize=1024)
+def _can_say(pattern: Any) -> bool:
+    try:
+        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
+    except SchemaError:
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and value == int(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
+# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
+_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
+    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
+    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
+    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
+                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
+    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
+    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
+    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
+    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
+
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
+    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
+                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(schema.get(keyword), bool) and schema.pop(keyword) and bound in schema:
+        if schema.get(keyword) is True and bound in schema:
             schema[keyword] = schema.pop(bound)
-    if schema.pop("discriminator", None) and "oneOf" in schema and "anyOf" not in schema:
-        schema["anyOf"] = schema.pop("oneOf")           # on purpose: only the server can tell the kinds apart
-    if isinstance(schema.get("properties"), dict):
-        hidden = {name for name, each in schema["properties"].items() if _is_read_only(each)}
-        schema["properties"] = {name: each for name, each in schema["properties"].items() if name not in hidden}
-        if hidden and "required" in schema:
-            schema["required"] = [name for name in schema["required"] if name not in hidden]
-    if schema.pop("nullable", False) is not True:
-        return schema
-    beside: dict[str, Any] = {keyword: schema.pop(keyword) for keyword in ("description", "default", "readOnly")
-                              if keyword in schema}
+    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
+            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
+
+
+def _required_in(schema: Any) -> list[str]:
+    return schema.get("required") or [] if isinstance(schema, Mapping) else []
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
     return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
 
 
-def _is_read_only(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("readOnly") is True
-
-
-def _operations(api: _Api, include: Iterable[str] | None) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """Give the operations by the names they wish for: (method, path, the operation with what its path adds)."""
-    found, wanted, words = {}, {include} if isinstance(include, str) else set(include or ()), set()
-    for path, given in api.document.get("paths", {}).items():
-        item = api.follow(given) if path.startswith("/") else {}        # anything else is an extension
+# --- the operations
+def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
+    found: dict[str, tuple[Any, ...]] = {}
+    words: dict[str, set[str]] = {}
+    for path, given in (api.document.get("paths") or {}).items():
+        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
         nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **item.get("additionalOperations", {})}.items():
-            wished = str(node.get("operationId", ""))
+        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+            if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
+                continue
+            wished = str(node.get("operationId") or "")
             wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            names = {wished, path, *node.get("tags", ())}
-            words |= names
-            if include is None or wanted & names:
-                found[wished] = method, path, {
-                    **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                    "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                    "security": node.get("security", api.document.get("security", ()))}
-    if not found or wanted - words:
-        what = f"{_listed(sorted(wanted - words))} of include=" if wanted else "that could be called"
-        raise ToolDefinitionError(f"the OpenAPI document has no operations {what}")
-    return found
+            words[wished] = {wished, path, method, *(node.get("tags") or ())}
+            found[wished] = method, path, {
+                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
+                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
+                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
+    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+    chosen -= _meant_by(words, "exclude", exclude)
+    if not chosen:
+        raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
+    if not any(_has_base(api, found[wished][2]) for wished in found):
+        raise ToolDefinitionError(_NO_SERVER)
+    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
+    ordered = sorted(plain)
+    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
+    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
+            for wished, name in zip(found, plain) if wished in chosen}
 
 
-def _operation_tool(api: _Api, method: str, path: str, node: dict[str, Any], name: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter."""
-    content_type, needs_body, body = _body_of(api, node)
+def _has_base(api: _Api, node: _Object) -> bool:
+    try:
+        return bool(api.base_of(node["servers"]))
+    except Exception as error:              # any other fault is the operation's own, and told with it
+        return str(error) != _NO_SERVER
+
+
+def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
+    """Give the operations that an option means by their ids, tags, methods, or paths with *."""
+    import difflib
+    import fnmatch
+    chosen: set[str] = set()
+    known = set().union(*words.values())
+    for word in [wanted] if isinstance(wanted, str) else wanted:
+        meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
+        pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
+        hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
+        if not hits:
+            folded = {each.lower(): each for each in sorted(known)}
+            near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
+            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
+                                      + (f" (near: {_listed(near)})" if near else ""))
+        chosen |= hits
+    return chosen
+
+
+def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
+
+    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
+    """
+    path, _, query = key.partition("#")[0].partition("?")
+    left_out: list[str] = []
+    body = _Body(api, node)
     places: dict[str, _Object] = {}
-    properties, required = {}, []
-    for place in (*_parameters_of(api, path, node["parameters"]), *body):
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    used: list[Any] = []
+    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
         argument = _argument_name(place, places)
-        places[argument], schema = place, place.get("schema", {})
-        if isinstance(schema, Mapping):     # readOnly is about answers, and this is asked for
-            about = {"description": place["description"]} if place.get("description") else {}
-            schema = {**{keyword: schema[keyword] for keyword in schema if keyword != "readOnly"}, **about}
-        properties[argument] = schema
-        required += [argument] if place["in"] == "path" or place.get("required") is True else []
+        references: list[Any] = []
+        try:
+            schema = api.said(_schema_of(api, place), references)
+            api.modern({}, [*references])           # all that it leads to can be said
+        except ToolRegError as error:
+            if _is_needed(place):
+                raise
+            left_out.append(f"{place['name']}: {error}")
+            continue
+        places[argument] = place
+        properties[argument] = _told(place, argument, schema)
+        used += references
+        required += [argument] if _is_needed(place) else []
     parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
-                api.modern(parameters), _operation_call(api, method, path, node, places, content_type, needs_body),
-                ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+    about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
+    tool.__dict__.update(
+        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=api.modern(parameters, used), bind=None,
+        func=_operation_call(api, method, (path, query), node, places, body),
+        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+    return tool
+
+
+def _is_needed(place: _Object) -> bool:
+    return place["in"] == "path" or place.get("required") is True
+
+
+def _schema_of(api: _Api, place: _Object) -> Any:
+    if place.get("content"):
+        place = api.follow(next(iter(place["content"].values())))
+    return place.get("schema", {})
+
+
+def _told(place: _Object, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    about = [place["description"]] if isinstance(place.get("description"), str) else []
+    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
+    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
+                                                      argument) != place["name"] else []
+    if not isinstance(schema, dict):
+        return schema
+    return {**schema, **({"description": " ".join(about)} if about else {}),
+            **({"deprecated": True} if place.get("deprecated") is True else {})}
 
 
 def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
@@ -5776,71 +6052,163 @@ def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any]) -> list[_Object]:
+def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
     nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
     differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
     if differing:
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    return [_checked(node) for (where, name), node in nodes.items() if (where, name.lower()) not in api.hidden]
+    found = []
+    for (where, name), node in nodes.items():
+        fault = _parameter_fault(api, node)
+        if fault and _is_needed(node):
+            raise ToolDefinitionError(fault)
+        if fault:
+            left_out.append(fault)
+        elif (where, name.lower()) not in api.hidden:
+            found.append(node)
+    return found
 
 
-def _checked(node: _Object) -> _Object:
-    where, name = node["in"], node["name"]
-    if "content" in node or where not in _STYLES or (where == "header" and name.lower() in _OWN_HEADERS):
-        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: is not supported")
-    if node.get("style", _STYLES[where]) != _STYLES[where]:
-        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: the style {node['style']} is not supported")
-    return node
+def _parameter_fault(api: _Api, node: _Object) -> str | None:
+    """Say why a parameter cannot be sent, or None."""
+    where, name, style = node["in"], _shown(node["name"]), node.get("style")
+    types = list(node.get("content") or ())
+    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
+        return f"{where} parameter {name}: is not supported"
+    if "content" in node and (len(types) != 1 or _kind_of(types[0]) != "json"):
+        return f"{where} parameter {name}: a content of {_listed(types) or 'no type'} is not supported"
+    if style is not None and style not in _STYLES[where]:
+        return f"{where} parameter {name}: the style {style} is not supported"
+    return None
 
 
-def _kind_of(media_type: str) -> str | None:
+def _kind_of(media_type: str) -> str:
     essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), None)
+    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
 
 
-def _body_of(api: _Api, node: _Object) -> tuple[str, bool, list[_Object]]:
-    """Give (the content type of the body, whether it is required, what it takes)."""
-    body = api.follow(node.get("requestBody")) or {}
-    required, contents = body.get("required") is True, body.get("content") or {}
-    types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-    kind = next((kind for kind in _BODIES if kind in types), None)
-    if not contents:
-        return "", False, []
-    if kind is None:
-        raise ToolDefinitionError(f"a body of {_listed(contents)} is not supported")
-    content = contents[types[kind]]
-    encoding = content.get("encoding") if kind == "form" else {}
-    parts = [] if kind == "text" else _lifted(api.follow(content.get("schema")), encoding or {})
-    if not parts and kind == "form":
-        raise ToolDefinitionError("a form that is not a plain object is not supported")
-    whole = {"in": "body", "name": "body", "schema": content.get("schema", {}), "required": required}
-    return _WILD.get(types[kind], types[kind]), required, parts or [whole]
+class _Body:
+    """Hold what the body of an operation takes (`places`), and write it."""
+
+    def __init__(self, api: _Api, node: _Object) -> None:
+        body = api.follow(node.get("requestBody")) or {}
+        contents = body.get("content") or {}
+        self.needed = body.get("required") is True
+        self.places: list[_Object] = []
+        self.files: set[str] = set()
+        types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+        self.kind = next((kind for kind in _BODIES if kind in types), "")
+        if not contents:
+            return
+        content = api.follow(contents[types[self.kind]]) or {}
+        self.type = _WILD.get(types[self.kind], types[self.kind])
+        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
+        schema = content.get("schema", {})
+        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
+            told = api.follow(schema) if isinstance(schema, Mapping) else {}
+            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
+                                           if word in told}}
+        self.schema = schema
+        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
+        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+
+    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+        """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
+
+        They are required as they say, even if the body itself is not: authors forget that.
+        """
+        schema = api.follow(given) if isinstance(given, Mapping) else {}
+        properties, required = schema.get("properties") or {}, _required_in(schema)
+        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
+        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
+                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+            return []
+        self.files = {name for name, each in properties.items() if _is_file(api.follow(each))}
+        return [{"in": "property", "name": name, "schema": self._of_part(api, each), "required": name in required}
+                for name, each in properties.items()]
+
+    def _of_part(self, api: _Api, schema: Any) -> Any:
+        """Say the schema of a file in a form as that of its text."""
+        told = api.follow(schema)
+        if self.kind != "parts" or not isinstance(told, Mapping) or not _is_file(told):
+            return schema
+        is_packed = "contentEncoding" in told
+        about = told.get("description", "") or ("the file in base64" if is_packed else "the file's text")
+        return {"type": "string", "description": about,
+                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
+
+    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+        """Give (the body or None, its content type)."""
+        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
+        whole = [value for place, value in given if place["in"] == "body"]
+        value = whole[0] if whole else parts
+        if not whole and not parts and (not self.needed or not self.places):
+            return None, ""
+        if self.kind == "json":
+            return _printable(_write_json(value)).encode(), self.type
+        if self.kind == "form":
+            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
+            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
+        if self.kind == "parts":
+            return self._multipart(value, {place["name"]: place["schema"] for place, _ in given})
+        data, media_type = _as_bytes(value, self.schema)
+        return data, media_type or self.type
+
+    def _multipart(self, fields: Mapping[str, Any], schemas: Mapping[str, Any]) -> tuple[bytes, str]:
+        from uuid import uuid4
+        boundary, body = uuid4().hex, b""
+        rows = [(name, each) for name, value in fields.items() if value is not None
+                for each in (value if isinstance(value, list) else [value])]
+        for name, value in rows:
+            schema = schemas.get(name)
+            data, media_type = _as_bytes(value, schema)
+            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
+            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
+            if isinstance(value, (Media, bytes, bytearray)) or _is_file(schema) or name in self.files:
+                head += f'; filename="{_in_quotes(name)}"'
+                media_type = media_type or "application/octet-stream"
+            head += f"\r\ncontent-type: {media_type}" if media_type else ""
+            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-def _lifted(schema: Any, encoding: _Object) -> list[_Object]:
-    """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
-
-    They are required as they say, even if the body itself is not: authors forget that.
-    """
-    schema = schema if isinstance(schema, Mapping) else {}
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-            or not properties.keys() >= set(required)
-            or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
-        return []
-    return [_checked({**encoding.get(name, {}), "in": "property", "name": name, "schema": each,
-                      "required": name in required})
-            for name, each in properties.items() if not _is_read_only(each)]
+def _in_quotes(name: str) -> str:
+    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
 
 
-def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Mapping[str, _Object],
-                    content_type: str, needs_body: bool) -> Callable[..., Any]:
+def _is_file(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
+        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+
+
+def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
+    """Give (the bytes that a value stands for, their type where the value says it)."""
+    from base64 import b64decode
+    if isinstance(value, Media):
+        return value.data, value.media_type
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value), ""
+    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
+    if isinstance(value, str) and str(encoding).lower() == "base64":
+        try:
+            return b64decode(value, validate=True), ""
+        except ValueError:
+            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+    return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+
+
+# --- a call
+def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+                    body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, path)     # every second one is a name
-    ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
+    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
+    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
+    api.sent.update(ways[0] if ways else ())
     secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
     secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
     own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
@@ -5848,65 +6216,78 @@ def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Ma
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
         headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        body = _body(given, content_type, needs_body)
-        if body is not None:
-            headers["content-type"] = content_type
+        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
+        headers.update({"cookie": cookies} if cookies else {})
+        data, content_type = body.written(given)
+        headers.update({"content-type": content_type} if content_type else {})
         pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = _form(pairs + list(secret_query.items()))
-        url = base + _path(path_parts, dict(_pairs_for(given, "path"))) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=body, timeout=api.timeout))
+        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
+        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
+        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
     return call
 
 
-def _path(parts: list[str], values: Mapping[str, str]) -> str:
+def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
-    from urllib.parse import quote
+    from urllib.parse import quote, unquote
+    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
-    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(path.split("/")):
+    steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
+    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
         raise ToolError(_NO_SEGMENT)
     return path
 
 
-def _body(given: list[tuple[_Object, Any]], content_type: str, needed: bool) -> bytes | None:
-    parts = {place["name"]: value for place, value in given if place["in"] in ("body", "property")}
-    kind = _kind_of(content_type)
-    if not parts and not needed:
-        return None
-    if kind == "form":
-        return _form(_pairs_for(given, "property")).encode()
-    value = next((value for place, value in given if place["in"] == "body"), parts)
-    return _printable(_write_json(value) if kind == "json" else _as_text(value)).encode()
-
-
-def _percent_encoded(text: str) -> str:
+def _percent_encoded(text: str, safe: str = "") -> str:
     from urllib.parse import quote
-    return quote(text, safe="")
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_HALF_CHARACTER) from None
 
 
 def _form(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
 
 
-def _pairs_for(given: list[tuple[_Object, Any]], where: str,
+def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
              encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null is left out."""
-    found = []
+    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
+    found: list[tuple[str, str]] = []
     for place, value in given:
-        if place["in"] != where or value is None:
-            continue
-        name, is_form = place["name"], _STYLES[where] == "form"
-        explode, is_object = place.get("explode", is_form), isinstance(value, dict) and where != "property"
-        values = value if isinstance(value, list) else [value]
-        items = value.items() if is_object else [(name, each) for each in values]
-        pairs = [(key, encode(_as_text(each))) for key, each in items]
-        if explode and is_form:
-            found += pairs
-        elif is_object:
-            found.append((name, ",".join(encode(key) + ("=" if explode else ",") + text for key, text in pairs)))
-        else:
-            found.append((name, ",".join(text for _, text in pairs)))
+        if place["in"] == where and value is not None and value != [] and value != {}:
+            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
+            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
     return found
+
+
+def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
+    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
+    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
+    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
+        return [(name, encode(_printable(_write_json(value))))]
+    if style == "deepObject":
+        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
+    if not isinstance(value, (dict, list)):
+        return [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
+    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
+    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
+    if explode and style != "simple":
+        return pairs
+    if isinstance(value, dict):
+        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
+    return [(name, between.join(text for _, text in pairs))]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
+    if isinstance(value, (dict, list)):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(f"{name}[{key}]", each)
+    elif value is not None:
+        yield name, value
 
 
 def _as_text(value: Any) -> str:
@@ -5922,13 +6303,15 @@ def _answer_in(response: _Response) -> Any:
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
         return _Answer(f"done: the server answered {response.status} without content", None)
-    text, kind = body.decode("utf-8", "replace"), _kind_of(media_type)
-    if "\ufffd" in text and kind is None:
-        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", body)
+    text, kind = response.text_of(body), _kind_of(media_type)
+    if kind == "raw" and ("\ufffd" in text or "\0" in text):
+        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
     try:
-        return _read_json(text) if kind == "json" else text
+        value = _read_json(text) if kind == "json" else text
     except ValueError:                      # JSON only by name
-        return text
+        value = text
+    following = re.search(r'<([^<>]*)>[^<]*;\s*rel="?next\b', response.headers.get("link", ""))
+    return _Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
 
 
 ToolRegistry.register_from_openapi = _registers(openapi_tools)
@@ -5937,9 +6320,59 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # find: a registry whose tools are found by words
-#    uses nothing
+#    uses 10
 # ---------------------------------------------------------------------------
-# (to come)
+_FIND = ("Find tools by words: what they do, or what they work on. There are {} of them; those that are found can be "
+         "called from then on.")
+_FOUND_NONE = "No tool was found. Try other words, or go on without one."
+
+
+def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
+    """Give a registry for one run that offers the tool find_tools, and then what it found (`limit` at a time).
+
+    It has all tools of the given one, as they are now: each can be called, found or not.
+    """
+    return _SearchRegistry(registry, limit)
+
+
+class _SearchRegistry(ToolRegistry):
+    def __init__(self, registry: ToolRegistry, limit: int) -> None:
+        super().__init__(think_augment=registry.think_augment, coerce=registry.coerce, executor=registry.executor,
+                         max_workers=registry.max_workers, before_call=registry.before_call,
+                         after_call=registry.after_call)
+        self.merge(registry)
+        self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
+        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
+
+    def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
+        """Give the schemas of find_tools and of what it found."""
+        if name is not None:
+            return super().get_schemas(name, **options)
+        offered = [self[each] for each in list(self._offered) if each in self and super().get_schemas(each)]
+        return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+
+    def _find(self, words: str) -> str:
+        wanted = _words_in(words)
+        marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
+            " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
+            for tool in self if tool.name != "find_tools"}
+        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
+        found = [name for name in best if super(_SearchRegistry, self).get_schemas(name)][:self._limit]
+        self._offered.update(dict.fromkeys(found))
+        return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+
+
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
+
+
+def _likeness(wanted: set[str], words: set[str]) -> float:
+    """Count the words that are there, by half those of which only the beginning is (`issue` for issues)."""
+    return len(wanted & words) + sum(any(len(word) > 2 < len(each) and (each.startswith(word) or word.startswith(each))
+                                         for each in words) for word in wanted - words) / 2
+
+
+__all__ += ["search_registry"]
 
 
 # ---------------------------------------------------------------------------
