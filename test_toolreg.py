@@ -6601,18 +6601,22 @@ def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
         "note": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}, "tags": {"type": "array"},
         "file": {"type": "string", "format": "binary"},
         "image": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
-        "csv": {"type": "string", "contentMediaType": "text/csv"}}, encoding={"csv": {"contentType": "text/csv"}})
+        "csv": {"type": "string", "contentMediaType": "text/csv"},
+        "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}},
+        encoding={"csv": {"contentType": "text/csv"}})
     with serving(http_answer(b"ok")) as (url, requests):
         tool = only(openapi_tools(document, base_url=url))
         assert tool.parameters["properties"]["file"] == {"type": "string", "description": "the file's text"}
         result = ToolRegistry([tool]).invoke("op", {"note": "ü", "n": 1, "o": {"a": 1}, "tags": ["x", "y"],
-                                                    "file": "text", "image": "/9g=", "csv": "a,b"})
+                                                    "file": "text", "image": "/9g=", "csv": "a,b",
+                                                    "many": ["1", "2"]})
         assert result.content == "ok"
         assert parts_of(requests[0]) == [
             ("note", None, None, "ü".encode()), ("n", None, None, b"1"), ("o", None, "application/json", b'{"a": 1}'),
             ("tags", None, None, b"x"), ("tags", None, None, b"y"),
             ("file", "file", "application/octet-stream", b"text"),
-            ("image", "image", "application/octet-stream", b"\xff\xd8"), ("csv", "csv", "text/csv", b"a,b")]
+            ("image", "image", "application/octet-stream", b"\xff\xd8"), ("csv", "csv", "text/csv", b"a,b"),
+            ("many", "many", "application/octet-stream", b"1"), ("many", "many", "application/octet-stream", b"2")]
         tool(file=toolreg.Media(b"\xff", "image/jpeg"), image=b"\x00")
         assert parts_of(requests[1]) == [("file", "file", "image/jpeg", b"\xff"),
                                          ("image", "image", "application/octet-stream", b"\x00")]

@@ -5761,7 +5761,7 @@ class _Body:
         contents = body.get("content") or {}
         self.needed = body.get("required") is True
         self.places: list[_Object] = []
-        self.files: set[str] = set()
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
         types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in types), "")
         if not contents:
@@ -5791,18 +5791,22 @@ class _Body:
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
                 or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
             return []
-        self.files = {name for name, each in properties.items() if _is_file(api.follow(each))}
-        return [{"in": "property", "name": name, "schema": self._of_part(api, each), "required": name in required}
+        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
                 for name, each in properties.items()]
 
-    def _of_part(self, api: _Api, schema: Any) -> Any:
-        """Say the schema of a file in a form as that of its text."""
+    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
+        """Say the schema of a file in a form, or of several, as that of its text."""
         told = api.follow(schema)
-        if self.kind != "parts" or not isinstance(told, Mapping) or not _is_file(told):
+        if self.kind != "parts" or not isinstance(told, Mapping):
             return schema
-        is_packed = "contentEncoding" in told
-        about = told.get("description", "") or ("the file in base64" if is_packed else "the file's text")
-        return {"type": "string", "description": about,
+        if told.get("type") == "array":
+            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
+        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
+        if not files:
+            return schema
+        told = self.files[name] = files[0]
+        about = "the file in base64" if "contentEncoding" in told else "the file's text"
+        return {"type": "string", "description": told.get("description") or about,
                 **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
 
     def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
@@ -5818,21 +5822,20 @@ class _Body:
             places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
             return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
         if self.kind == "parts":
-            return self._multipart(value, {place["name"]: place["schema"] for place, _ in given})
+            return self._multipart(value)
         data, media_type = _as_bytes(value, self.schema)
         return data, media_type or self.type
 
-    def _multipart(self, fields: Mapping[str, Any], schemas: Mapping[str, Any]) -> tuple[bytes, str]:
+    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, body = uuid4().hex, b""
         rows = [(name, each) for name, value in fields.items() if value is not None
                 for each in (value if isinstance(value, list) else [value])]
         for name, value in rows:
-            schema = schemas.get(name)
-            data, media_type = _as_bytes(value, schema)
+            data, media_type = _as_bytes(value, self.files.get(name))
             media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
             head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or _is_file(schema) or name in self.files:
+            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
                 head += f'; filename="{_in_quotes(name)}"'
                 media_type = media_type or "application/octet-stream"
             head += f"\r\ncontent-type: {media_type}" if media_type else ""
