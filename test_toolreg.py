@@ -6694,6 +6694,20 @@ def test_schemas_hold_what_a_model_can_use_and_what_is_malformed_costs_itself():
     assert tool.metadata.extra["openapi"] == {"method": "POST", "path": "/x", "deprecated": True, "left_out": []}
 
 
+def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
+    nowhere = {"$ref": "other.json#/A"}
+    document = describe({"parameters": [parameter("p", nowhere)], **json_body(
+        {"properties": {"a": nowhere, "b": {"properties": {"c": nowhere, "d": {"default": datetime.date(2020, 1, 2)}}}},
+         "required": ["b"]})}, method="post")
+    tool = only(openapi_tools(document))
+    assert tool.parameters["properties"] == {"b": {"properties": {"d": {"default": "2020-01-02"}}}}
+    told = 'refers to "other.json" (give that document in resources=)'
+    assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
+    document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
+    with pytest.warns(ToolRegWarning):
+        assert openapi_tools(document).refused == {"op": told}
+
+
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
     document = describe({"parameters": [parameter(name, description="When") for name in ("D", "D<", "D>")]})
     tool = only(openapi_tools(document))
@@ -6796,7 +6810,7 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
         start = time.perf_counter()
         assert len(openapi_tools(ring(size))) == size
         return time.perf_counter() - start
-    assert seconds(300) < max(1, 40 * min(seconds(30) for _ in range(3)))
+    assert seconds(300) < max(3, 40 * min(seconds(30) for _ in range(3)))
     tool = openapi_tools(ring(50))[7]
     assert "_validator" not in vars(tool)       # compiled when it is first called
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
