@@ -6919,18 +6919,22 @@ def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
         "note": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}, "tags": {"type": "array"},
         "file": {"type": "string", "format": "binary"},
         "image": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
-        "csv": {"type": "string", "contentMediaType": "text/csv"}}, encoding={"csv": {"contentType": "text/csv"}})
+        "csv": {"type": "string", "contentMediaType": "text/csv"},
+        "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}},
+        encoding={"csv": {"contentType": "text/csv"}})
     with serving(http_answer(b"ok")) as (url, requests):
         tool = only(openapi_tools(document, base_url=url))
         assert tool.parameters["properties"]["file"] == {"type": "string", "description": "the file's text"}
         result = ToolRegistry([tool]).invoke("op", {"note": "ü", "n": 1, "o": {"a": 1}, "tags": ["x", "y"],
-                                                    "file": "text", "image": "/9g=", "csv": "a,b"})
+                                                    "file": "text", "image": "/9g=", "csv": "a,b",
+                                                    "many": ["1", "2"]})
         assert result.content == "ok"
         assert parts_of(requests[0]) == [
             ("note", None, None, "ü".encode()), ("n", None, None, b"1"), ("o", None, "application/json", b'{"a": 1}'),
             ("tags", None, None, b"x"), ("tags", None, None, b"y"),
             ("file", "file", "application/octet-stream", b"text"),
-            ("image", "image", "application/octet-stream", b"\xff\xd8"), ("csv", "csv", "text/csv", b"a,b")]
+            ("image", "image", "application/octet-stream", b"\xff\xd8"), ("csv", "csv", "text/csv", b"a,b"),
+            ("many", "many", "application/octet-stream", b"1"), ("many", "many", "application/octet-stream", b"2")]
         tool(file=toolreg.Media(b"\xff", "image/jpeg"), image=b"\x00")
         assert parts_of(requests[1]) == [("file", "file", "image/jpeg", b"\xff"),
                                          ("image", "image", "application/octet-stream", b"\x00")]
@@ -7006,6 +7010,20 @@ def test_schemas_hold_what_a_model_can_use_and_what_is_malformed_costs_itself():
         "a": {"description": "D"}, "b": {"type": "string", "deprecated": True, "enum": ["x"]}, "title": {}}}
     assert tool.description == "S\n\nDeprecated."
     assert tool.metadata.extra["openapi"] == {"method": "POST", "path": "/x", "deprecated": True, "left_out": []}
+
+
+def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
+    nowhere = {"$ref": "other.json#/A"}
+    document = describe({"parameters": [parameter("p", nowhere)], **json_body(
+        {"properties": {"a": nowhere, "b": {"properties": {"c": nowhere, "d": {"default": datetime.date(2020, 1, 2)}}}},
+         "required": ["b"]})}, method="post")
+    tool = only(openapi_tools(document))
+    assert tool.parameters["properties"] == {"b": {"properties": {"d": {"default": "2020-01-02"}}}}
+    told = 'refers to "other.json" (give that document in resources=)'
+    assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
+    document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
+    with pytest.warns(ToolRegWarning):
+        assert openapi_tools(document).refused == {"op": told}
 
 
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
@@ -7110,7 +7128,7 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
         start = time.perf_counter()
         assert len(openapi_tools(ring(size))) == size
         return time.perf_counter() - start
-    assert seconds(300) < max(1, 40 * min(seconds(30) for _ in range(3)))
+    assert seconds(300) < max(3, 40 * min(seconds(30) for _ in range(3)))
     tool = openapi_tools(ring(50))[7]
     assert "_validator" not in vars(tool)       # compiled when it is first called
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})

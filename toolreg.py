@@ -5701,27 +5701,26 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def modern(self, schema: dict[str, Any], used: list[Any]) -> dict[str, Any]:
-        """Add $defs for all that the references of a schema lead to; definitions are made once and shared."""
-        definitions: dict[str, Any] = {}
-        for key in used:                    # it grows meanwhile
-            if self._names[key] not in definitions:
-                definitions[self._names[key]], more = self._definition(key)
-                used += more
-        return {**schema, "$defs": definitions} if definitions else schema
+    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
+        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
+        found, waiting = {}, [*used]
+        for key in waiting:                 # it grows meanwhile
+            if key not in found:
+                found[key], more = self._definitions.get(key) or self._definition(key)
+                waiting += more
+        return {self._names[key]: found[key] for key in found}
 
     def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
-        if key not in self._definitions:
-            used: list[Any] = []
-            reference, is_plain = key
-            kinds = [] if is_plain else self.kinds_of(reference)
-            schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
-                      else self.said(self.target(reference), used, is_plain=is_plain))
-            self._definitions[key] = schema, used
-        return self._definitions[key]
+        used: list[Any] = []
+        reference, is_plain = key
+        kinds = [] if is_plain else self.kinds_of(reference)
+        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
+                  else self.said(self.target(reference), used, is_plain=is_plain))
+        self._definitions[key] = schema, used
+        return schema, used
 
     def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
-        is_plain = is_plain and bool(self.kinds_of(reference))          # the two differ only where there are kinds
+        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
         key = (reference, is_plain)
         if key not in self._names:
             name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
@@ -5748,9 +5747,9 @@ class _Api:
         """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
         schema = self.target(reference)
         told = schema.get("discriminator") if isinstance(schema, Mapping) else None
-        if not told or "oneOf" in schema or "anyOf" in schema:
-            return []
         told = {"propertyName": told} if isinstance(told, str) else told
+        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
+            return []
         if told.get("mapping"):
             return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
         kinds = [reference]
@@ -5785,7 +5784,8 @@ class _Api:
             if word == "$ref":
                 argument = self._reference(argument, is_plain, used)
             elif word == "properties":
-                argument = {name: each for name, each in argument.items() if name not in hidden}
+                argument = {name: each for name, each in argument.items() if name not in hidden and (
+                    name in _required_in(schema) or self._can_be_said(each))}
             elif word == "required":
                 argument = [name for name in argument if name not in hidden]
             inner = hidden if word == "allOf" else frozenset()
@@ -5819,8 +5819,15 @@ class _Api:
                if self.is_read_only(each)}
         return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
 
+    def _can_be_said(self, schema: Any) -> bool:
+        try:
+            return isinstance(self.follow(schema), (bool, Mapping))
+        except ToolDefinitionError:
+            return False
+
     def is_read_only(self, schema: Any) -> bool:
-        return any(isinstance(each, Mapping) and each.get("readOnly") is True for each in (schema, self.follow(schema)))
+        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
+                                                 for each in (schema, self.follow(schema)))
 
     def base_of(self, servers: Iterable[_Object] | None) -> str:
         """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
@@ -5911,6 +5918,8 @@ def _modern(schema: _Object) -> dict[str, Any]:
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(keyword) is True and bound in schema:
             schema[keyword] = schema.pop(bound)
+    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
+        schema[word] = json.loads(json.dumps(schema[word], default=str))
     return {word: argument for word, argument in schema.items() if not word.startswith("x-")
             and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
 
@@ -5992,13 +6001,13 @@ def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name
     places: dict[str, _Object] = {}
     properties: dict[str, Any] = {}
     required: list[str] = []
-    used: list[Any] = []
+    definitions: dict[str, Any] = {}
     for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
         argument = _argument_name(place, places)
         references: list[Any] = []
         try:
             schema = api.said(_schema_of(api, place), references)
-            api.modern({}, [*references])           # all that it leads to can be said
+            definitions.update(api.definitions_of(references))
         except ToolRegError as error:
             if _is_needed(place):
                 raise
@@ -6006,15 +6015,15 @@ def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name
             continue
         places[argument] = place
         properties[argument] = _told(place, argument, schema)
-        used += references
         required += [argument] if _is_needed(place) else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
+                  **({"$defs": definitions} if definitions else {})}
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
     texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=api.modern(parameters, used), bind=None,
+        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
         func=_operation_call(api, method, (path, query), node, places, body),
         metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
     return tool
@@ -6095,7 +6104,7 @@ class _Body:
         contents = body.get("content") or {}
         self.needed = body.get("required") is True
         self.places: list[_Object] = []
-        self.files: set[str] = set()
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
         types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in types), "")
         if not contents:
@@ -6125,18 +6134,22 @@ class _Body:
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
                 or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
             return []
-        self.files = {name for name, each in properties.items() if _is_file(api.follow(each))}
-        return [{"in": "property", "name": name, "schema": self._of_part(api, each), "required": name in required}
+        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
                 for name, each in properties.items()]
 
-    def _of_part(self, api: _Api, schema: Any) -> Any:
-        """Say the schema of a file in a form as that of its text."""
-        told = api.follow(schema)
-        if self.kind != "parts" or not isinstance(told, Mapping) or not _is_file(told):
+    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
+        """Say the schema of a file in a form, or of several, as that of its text."""
+        told = api.follow(schema) if self.kind == "parts" else None
+        if not isinstance(told, Mapping):
             return schema
-        is_packed = "contentEncoding" in told
-        about = told.get("description", "") or ("the file in base64" if is_packed else "the file's text")
-        return {"type": "string", "description": about,
+        if told.get("type") == "array":
+            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
+        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
+        if not files:
+            return schema
+        told = self.files[name] = files[0]
+        about = "the file in base64" if "contentEncoding" in told else "the file's text"
+        return {"type": "string", "description": told.get("description") or about,
                 **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
 
     def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
@@ -6152,21 +6165,20 @@ class _Body:
             places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
             return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
         if self.kind == "parts":
-            return self._multipart(value, {place["name"]: place["schema"] for place, _ in given})
+            return self._multipart(value)
         data, media_type = _as_bytes(value, self.schema)
         return data, media_type or self.type
 
-    def _multipart(self, fields: Mapping[str, Any], schemas: Mapping[str, Any]) -> tuple[bytes, str]:
+    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, body = uuid4().hex, b""
         rows = [(name, each) for name, value in fields.items() if value is not None
                 for each in (value if isinstance(value, list) else [value])]
         for name, value in rows:
-            schema = schemas.get(name)
-            data, media_type = _as_bytes(value, schema)
+            data, media_type = _as_bytes(value, self.files.get(name))
             media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
             head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or _is_file(schema) or name in self.files:
+            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
                 head += f'; filename="{_in_quotes(name)}"'
                 media_type = media_type or "application/octet-stream"
             head += f"\r\ncontent-type: {media_type}" if media_type else ""
@@ -6348,8 +6360,11 @@ class _SearchRegistry(ToolRegistry):
         """Give the schemas of find_tools and of what it found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and super().get_schemas(each)]
+        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+
+    def _is_enabled(self, name: str) -> bool:
+        return bool(super().get_schemas(name))
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
@@ -6357,7 +6372,7 @@ class _SearchRegistry(ToolRegistry):
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
             for tool in self if tool.name != "find_tools"}
         best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if super(_SearchRegistry, self).get_schemas(name)][:self._limit]
+        found = [name for name in best if self._is_enabled(name)][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
