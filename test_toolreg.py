@@ -2912,7 +2912,6 @@ def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
     for problem in (
         "call: Callable has no JSON form (write",
         "shape: NameError: name 'Nowhere' is not defined",
-        'who: has no value (write inject={"who": ...}, or a default)',
     ):
         assert problem in str(caught.value)
 
@@ -3031,6 +3030,13 @@ def test_the_fault_in_a_text_is_named(text, fault):
 def test_results_are_equal_where_what_the_model_reads_is_equal():
     assert ToolResult("1", "f", "3", value=3) == ToolResult("1", "f", "3", error=ValueError())
     assert ToolResult("1", "f", "3") != ToolResult("2", "f", "3")
+
+
+def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
+    assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
+    for wrong in (("text", "image/png"), (b"x", None)):
+        with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
+            Media(*wrong)
 
 
 # ---------------------------------------------------------------------------
@@ -3917,7 +3923,7 @@ def test_what_after_call_raises_is_raised():
 
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
-    (float("nan"), '"NaN"'), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), '"2024-02-29"'), ({1: {2}}, '{"1": [2]}'),
+    (float("nan"), "NaN"), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), "2024-02-29"), ({1: {2}}, '{"1": [2]}'),
 ])
 def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
     registry = ToolRegistry()
@@ -3959,7 +3965,7 @@ def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
 
 def test_a_tool_that_words_its_own_answer_gives_text_and_value():
     registry = ToolRegistry([])
-    registry.register(lambda: toolreg._Answer("2 images", [1, 2]), name="t")
+    registry.register(lambda: Answer("2 images", [1, 2]), name="t")
     assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
 
 
@@ -4254,6 +4260,137 @@ def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
         assert [schema["function"]["name"] for schema in registry.get_schemas()] == [each for each in names if each not in off]
 
 
+# --- a run's own registry
+def whoami(user: Injected[str], greeting: str = "hi") -> str:
+    return f"{greeting} {user}"
+
+
+def test_a_registry_injects_what_tools_declare_and_says_what_it_lacks():
+    registry = ToolRegistry([whoami])
+    lacking = registry.invoke("whoami", {})
+    assert lacking.content == 'Error: the tool "whoami" cannot be called now.\nGo on without it.'
+    assert str(lacking.error) == "user: has no value (write inject={'user': ...}, or a default)"
+    variable = contextvars.ContextVar("variable", default="ann")
+    for inject, content in (({"user": "u-7"}, "hi u-7"), ({"user": variable}, "hi ann")):
+        run = registry.copy(inject=inject)
+        assert {result.content for result in invoked(run, "whoami", {})} == {content}
+        assert "user" not in json.dumps(run.get_schemas())
+        assert "user: is not allowed here" in run.invoke("whoami", {"user": "eve"}).content
+
+
+def test_what_a_tool_injects_itself_is_its_own_but_for_what_it_declares_injected():
+    def both(user: Injected[str], key: str) -> str:
+        return user + key
+    registry = ToolRegistry(inject={"user": "run", "key": "run"})
+    registry.register(both, inject={"user": "tool", "key": "tool"})
+    assert registry.invoke("both", {}).value == "runtool"
+
+
+def test_a_copy_has_the_same_tools_and_other_options_and_goes_its_own_way():
+    seen = []
+    shared = weather_registry(inject={"a": 1}, max_workers=3, coerce=False)
+    shared.disable("add", "later")
+    run = shared.copy(inject={"b": 2}, before_call=lambda call, reason: seen.append(call.name), max_result=5)
+    assert (run.inject, run.max_workers, run.coerce, run.max_result) == ({"a": 1, "b": 2}, 3, False, 5)
+    assert run.invoke("add", {"a": 1}).is_error and run.list_tools() == shared.list_tools()
+    assert len(run.get_schemas()) == 1 and seen == []
+    run.enable("add")
+    shared.unregister("get_weather")
+    run.register(raising(ValueError()), name="new")
+    assert run.list_tools() == ["get_weather", "add", "new"] and shared.list_tools() == ["add"]
+    assert shared.get_schemas() == [] and shared.inject == {"a": 1} and shared.before_call is None
+    with pytest.raises(TypeError):
+        shared.copy(nonsense=1)
+    with pytest.raises(TypeError, match="inject: must be a dict"):
+        ToolRegistry(inject=["a"])
+
+
+def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
+    class Mine(ToolRegistry):
+        def __init__(self, name):
+            super().__init__([add])
+            self.name = name
+    run = Mine("x").copy(max_result=9)
+    assert (type(run), run.name, run.max_result, run.list_tools()) == (Mine, "x", 9, ["add"])
+
+
+# --- results that are more than text
+@pytest.mark.parametrize("value, content, program", [
+    (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
+    (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
+    (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+])
+def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    for result in invoked(registry, "t", {}):
+        assert (result.content, result.value, result.media) == (content, program, (Media(b"abc", "image/png"),))
+
+
+@pytest.mark.parametrize("value, content", [
+    (Answer("2 images", [1]), "2 images"), (Answer(["a", "b"], 1), "a\nb"), (["a", "b"], '["a", "b"]'), ([], "[]"),
+    (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
+    ([datetime.date(2024, 2, 29)], '["2024-02-29"]')])
+def test_what_json_spells_as_text_comes_without_quotes_at_the_top(value, content):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    assert [(result.content, result.media) for result in invoked(registry, "t", {})] == [(content, ())] * len(
+        invoked(registry, "t", {}))
+
+
+def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
+    registry = ToolRegistry(max_result=4)
+    registry.register(lambda n: "x" * n, name="t")
+    registry.register(raising(ToolError("y" * 6)), name="fails")
+    assert registry.invoke("t", {"n": 4}).content == "xxxx" and registry.invoke("t", {"n": 9}).value == "x" * 9
+    for result in invoked(registry, "t", {"n": 9}):
+        assert result.content == "xxxx\n[cut here: 5 more characters]"
+    assert registry.invoke("fails", {}).content == "yyyy\n[cut here: 2 more characters]"
+    with pytest.raises(ValueError, match="max_result"):
+        ToolRegistry(max_result=0)
+
+
+def test_a_failure_is_one_warning_with_its_traceback_and_what_a_tool_says_is_none(caplog):
+    registry = ToolRegistry([add])
+    registry.register(raising(ValueError("bad")), name="fails")
+    registry.register(raising(ToolError("told")), name="says")
+    for result in (*invoked(registry, "says", {}), *invoked(registry, "nothing", {}), *invoked(registry, "add", {})):
+        assert result.is_error and not caplog.records
+    results = invoked(registry, "fails", {})
+    assert len(caplog.records) == len(results)
+    for record in caplog.records:
+        assert (record.name, record.levelname, record.getMessage()) == ("toolreg", "WARNING", 'the tool "fails" failed')
+        assert record.exc_info[0] is ValueError
+
+
+def test_a_result_says_how_long_its_call_took():
+    registry = ToolRegistry()
+    registry.register(lambda: time.sleep(0.02), name="t")
+    assert all(0.02 <= result.seconds < 10 for result in invoked(registry, "t", {}))
+    assert 0 < registry.invoke("nothing", {}).seconds < 10
+
+
+# --- the reason first
+@pytest.mark.parametrize("registry_says, tool_says, order", [
+    ("first", None, [TOOLCALL_REASON, "a", "b"]), (True, "first", [TOOLCALL_REASON, "a", "b"]),
+    ("first", True, [TOOLCALL_REASON, "a", "b"]), (True, True, ["a", "b", TOOLCALL_REASON]), ("first", False, ["a", "b"]),
+    (False, "first", [TOOLCALL_REASON, "a", "b"])])
+def test_the_reason_may_be_asked_for_first(registry_says, tool_says, order):
+    registry = ToolRegistry()
+    registry.enable_think_augment(registry_says)
+    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
+    assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"]) == order
+    assert registry.invoke("add", {TOOLCALL_REASON: "why", "a": 1}).reason == "why"
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ToolMetadata(think_augment="last"), lambda: ToolRegistry(think_augment="last"),
+    lambda: ToolRegistry().enable_think_augment("last"), lambda: build_tool_schemas([], think_augment="last")])
+def test_any_other_place_of_the_reason_is_refused(make):
+    with pytest.raises(ToolDefinitionError, match='think_augment: must be True, False or "first" .got "last".'):
+        make()
+
+
 def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, monkeypatch):
     core = load_copy(CORE, tmp_path, monkeypatch)
     async def later() -> int:
@@ -4427,6 +4564,156 @@ def test_what_a_model_raises_is_raised(error):
     def model(**_):
         raise error
     with pytest.raises((ValueError, RuntimeError)):
+        run_agent(model, "go", weather_registry())
+
+
+def loops(model, messages, registry, **options):
+    """Give the new messages of a run on every path that this copy has; the model is made anew for each."""
+    async def alist():
+        return [message async for message in aagent_loop(model(), messages, registry, **options)]
+    return [list(agent_loop(model(), messages, registry, **options)),
+            *([asyncio.run(alist())] if "async" in HERE_ARE else [])]
+
+
+def test_a_choice_is_kept_until_a_call_fitted():
+    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
+    run_agent(model, "go", weather_registry(), tool_choice="required")
+    assert [asked["tool_choice"] for asked in seen] == ["required", "required", "auto"]
+
+
+def test_a_choice_may_be_a_list_of_names():
+    calls = [ToolCall("1", "get_weather", {"city": "Oslo"}), ToolCall("2", "add", {"a": 1})]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add"])
+    assert seen[0]["tool_choice"]["function"] == {"name": "add"} and "only the tool" in history[2]["content"]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add", "get_weather"])
+    assert seen[0]["tool_choice"] == "required" and [each["content"] for each in history[2:4]] == ["Oslo 1 c", "1"]
+    for wrong, error in (([], TypeError), ([5], TypeError), (["add", "nothing"], ToolNotFoundError)):
+        with pytest.raises(error):
+            run_agent(model, "go", weather_registry(), tool_choice=wrong)
+
+
+def test_what_nobody_injects_is_refused_before_the_model_is_asked():
+    for run in (agent_loop, run_agent):
+        with pytest.raises(ToolDefinitionError, match='tool "whoami": user: has no value'):
+            run(lambda **_: pytest.fail("asked"), "go", ToolRegistry([whoami]))
+    registry = ToolRegistry([whoami])
+    registry.disable("whoami")
+    assert run_agent(scripted_model("hi"), "go", registry)[-1]["content"] == "hi"
+
+
+def test_tools_run_in_the_context_in_which_the_loop_was_called():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    def where() -> str:
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return agent_loop(scripted_model(ToolCall("1", "where", {}), "ok"), "go", ToolRegistry([where]))
+    loop = contextvars.copy_context().run(called_there)
+    assert [message["content"] for message in loop][1] == "called" and variable.get() == "elsewhere"
+
+
+@pytest.mark.parametrize("error", [ConnectionError("lost"), KeyboardInterrupt(), StopIteration(), ToolRegError("x")])
+def test_whatever_ends_a_run_carries_the_messages(error):
+    def fails(messages):
+        raise error
+    def model():
+        return scripted_model(ToolCall("1", "add", {"a": 1}), fails)
+    expected = RuntimeError if isinstance(error, StopIteration) else type(error)
+    with pytest.raises(expected) as caught:
+        run_agent(model(), "go", weather_registry())
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
+    if expected is ConnectionError:
+        assert caught.value is error
+        resumed = run_agent(scripted_model("done"), caught.value.messages, weather_registry())
+        assert len(resumed) == 4 and history_faults(resumed) == []
+
+
+# --- messages that end in calls
+FORMATS_HERE = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+
+
+@pytest.mark.parametrize("api_format", FORMATS_HERE)
+@pytest.mark.parametrize("answered", [0, 1, 2, 3])
+def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_format, answered):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda n: ran.append(n) or f"ran {n}", name="f")
+    calls = [ToolCall(f"c{n}", "f", {"n": n}) for n in range(3)]
+    results = [ToolResult(f"c{n}", "f", f"before {n}") for n in range(answered)]
+    user = toolreg._user_message("go", api_format)
+    messages = [user, *build_assistant_messages(calls, api_format=api_format),
+                *build_tool_result_messages(results, api_format=api_format)]
+    stored = json.loads(json.dumps(messages))
+    said = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+            "gemini": {"role": "model", "parts": [{"text": "done"}]}}.get(api_format, {"role": "assistant", "content": "done"})
+    history = run_agent(lambda **_: said, stored, registry, api_format=api_format)
+    whole = [*results, *(ToolResult(f"c{n}", "f", f"ran {n}") for n in range(answered, 3))]
+    assert sorted(ran) == list(range(answered, 3)) and stored == messages
+    assert history == [user, *build_assistant_messages(calls, api_format=api_format),
+                       *build_tool_result_messages(whole, api_format=api_format), said]
+    assert all(new[-1] == said for new in loops(lambda: lambda **_: said, stored, registry, api_format=api_format))
+
+
+def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    asked = next(agent_loop(scripted_model(ToolCall("c1", "wipe", {})), "go", registry))
+    messages = json.loads(json.dumps([{"role": "user", "content": "go"}, asked]))
+    assert ran == []
+    refused = build_tool_result_messages([ToolResult("c1", "wipe", "Not approved.", True)])
+    assert run_agent(scripted_model("ok"), [*messages, *refused], registry)[2]["content"] == "Not approved." and ran == []
+    for new in loops(lambda: scripted_model("ok"), messages, registry):
+        assert [message["role"] for message in new] == ["tool", "assistant"]
+    assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
+
+
+def test_ids_that_come_again_in_a_later_turn_are_other_calls():
+    registry = weather_registry()
+    turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
+    done = build_tool_result_messages([ToolResult("same", "add", "1")])
+    history = run_agent(scripted_model("ok"), [*turn, *done, *turn], registry)
+    assert [message["role"] for message in history] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
+
+
+# --- typed answers
+class Verdict(NamedTuple):
+    score: int
+    day: datetime.date
+
+
+@pytest.mark.parametrize("type_, arguments, value", [
+    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
+    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
+def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
+    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
+    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
+    assert toolreg.extract(model, "go", type_) == value
+    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
+    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
+
+
+def test_with_a_registry_its_tools_may_be_used_before_the_answer():
+    registry = weather_registry()
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
+    assert toolreg.extract(model, "go", bool, registry=registry) is True
+    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
+
+
+def test_an_answer_in_words_is_an_error_that_has_the_messages():
+    with pytest.raises(ToolRegError, match="answered in words") as caught:
+        toolreg.extract(scripted_model("42"), "go", int)
+    assert caught.value.messages[-1]["content"] == "42"
+
+
+def test_the_format_is_the_models_own_where_none_is_given():
+    def model(**asked):
+        return {"role": "assistant", "content": str(list(asked))}
+    model.api_format = "nonsense"
+    with pytest.raises(ValueError, match="api_format: must be one of"):
         run_agent(model, "go", weather_registry())
 
 
@@ -4641,6 +4928,29 @@ def test_async_tools_give_equal_results_on_all_paths(kinds):
             asyncio.run(one_by_one())]
     assert all(way == ways[0] for way in ways)
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
+
+
+def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    async def where() -> str:
+        await asyncio.sleep(0)
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return aagent_loop(scripted_model(ToolCall("1", "where", {}), ToolCall("2", "where", {}), "ok"), "go", ToolRegistry([where]))
+    async def main():
+        return [message async for message in contextvars.copy_context().run(called_there)]
+    messages = asyncio.run(main())
+    assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert messages[1]["content"] == messages[3]["content"] == "called"
+
+
+def test_what_ends_an_async_run_carries_the_messages():
+    def fails(messages):
+        raise ConnectionError("lost")
+    with pytest.raises(ConnectionError) as caught:
+        asyncio.run(arun_agent(scripted_model(ToolCall("1", "add", {"a": 1}), fails), "go", weather_registry()))
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize("options, error", [

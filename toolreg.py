@@ -52,6 +52,7 @@ import types
 import typing
 from collections import deque
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     Awaitable,
     Callable,
@@ -71,9 +72,10 @@ __all__ = [
     "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
-    "ToolCall", "ToolResult", "Media", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
+    "ToolCall", "ToolResult", "Answer", "Media",
+    "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "extract", "scripted_model",
 ]
 
 
@@ -89,7 +91,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
-    "async": "await ainvoke aexecute_tool_calls arespond arun arun_agent", "elsewhere": "timeout executor",
+    "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
@@ -2160,12 +2162,19 @@ def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     return isinstance(properties, dict) and TOOLCALL_REASON in properties
 
 
-def _with_reason(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the reason to a copy of a schema: last of the properties, never required."""
+def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
+    """Add the reason to a copy of a schema: last of the properties, or first; never required."""
     if _declares_reason(parameters):
         return dict(parameters)
-    reason = {"type": "string", "description": REASON_DESCRIPTION}
-    return {**parameters, "properties": {**parameters.get("properties", {}), TOOLCALL_REASON: reason}}
+    reason = {TOOLCALL_REASON: {"type": "string", "description": REASON_DESCRIPTION}}
+    properties = parameters.get("properties", {})
+    return {**parameters, "properties": {**reason, **properties} if first else {**properties, **reason}}
+
+
+def _checked_think(asked: Any) -> Any:
+    if asked not in (None, True, False, "first"):
+        raise ToolDefinitionError(f'think_augment: must be True, False or "first" (got {_shown(asked)})')
+    return asked
 
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
@@ -2262,6 +2271,7 @@ def _prose(text: str) -> str:
 
 # --- signatures
 _ANNOTATED: Any = type(Injected)
+_HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
@@ -2273,6 +2283,7 @@ class _Takes:
         self.positional: list[inspect.Parameter] = []       # positional-only, in order, hidden ones too
         self.rest: list[Any] = []                           # the annotation of **kwargs, where there is one
         self.injected, self.hidden = injected, hidden       # {parameter: value or ContextVar}; not for the model
+        self.declared: dict[str, bool] = {}                 # Injected: whether a registry has to have a value for it
 
     def names(self) -> list[str]:
         return [each.name for each in self.offered]
@@ -2310,11 +2321,10 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
                 takes.positional.append(parameter)
             if isinstance(annotation, _ANNOTATED) and any(
                     note is _InjectedMark or note is Injected for note in annotation.__metadata__):
+                takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
                 takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
-            elif default is _REQUIRED and name not in inject:
-                build.problems.append(f"{name}: has no value (write inject={{{_shown(name)}: ...}}, or a default)")
     _check_taken(takes, parameters, build)
     return takes
 
@@ -2452,7 +2462,7 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
         return None if read is _same else lambda arguments: ((), read(arguments))
     known = takes.names()
 
-    def bind(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(arguments: dict[str, Any], given: Mapping[str, Any] = {}) -> tuple[tuple[Any, ...], dict[str, Any]]:
         wrong = [name for name in arguments if name in takes.hidden or not (name in known or takes.rest)]
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
@@ -2460,10 +2470,15 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
         kwargs = dict(read(arguments))
         for name in held.keys() - kwargs.keys():
             kwargs[name] = held[name].get_default(call_default_factory=True)
-        for name, value in takes.injected.items():
+        given = {name: given[name] for name in takes.declared if name in given}
+        lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
+        if lacking:
+            raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
+        for name, value in {**takes.injected, **given}.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
+    bind.__dict__["declared"] = takes.declared
     return bind
 
 
@@ -2519,24 +2534,37 @@ def _fault_in(text: str) -> str:
     return f"{_shown(value)} is not an object"
 
 
-class Media(NamedTuple):
-    """What is no text: its bytes, and the media type that says how to read them."""
-    data: bytes
-    media_type: str
+class Media:
+    """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
+
+    def __init__(self, data: bytes, media_type: str) -> None:
+        if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
+            raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
+        self.data, self.media_type = bytes(data), media_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Media) and (self.data, self.media_type) == (other.data, other.media_type)
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.media_type))
+
+    def __repr__(self) -> str:              # and what is said to who cannot see it
+        return f"[{self.media_type}, {len(self.data)} bytes]"
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
-    content: str
-    value: Any
+    content: str | Media | list[str | Media]
+    value: Any = None
 
 
 @dataclass
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
-    `reason` is what the model gave as its `toolcall_reason`, or None.
+    `reason` is what the model gave as its `toolcall_reason`, or None · `media`: what is no text; `content` has a line
+    for each · `seconds`: how long the call took.
     """
 
     tool_call_id: str
@@ -2546,6 +2574,8 @@ class ToolResult:
     reason: str | None = None
     value: Any = field(default=None, compare=False, repr=False)
     error: Exception | None = field(default=None, compare=False, repr=False)
+    media: tuple[Media, ...] = ()
+    seconds: float = field(default=0.0, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------------------
@@ -2573,23 +2603,24 @@ _MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
-def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
+def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
 
     `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
     """
-    return [_copied(schema) for schema in _tool_schemas(tools, api_format, think_augment, strict)]
+    return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
 
 
-def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, strict: bool | None) -> list[Any]:
+def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | str, strict: bool | None) -> list[Any]:
     """Spell tools with parts that are not copied."""
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
         parameters = _object_root(tool.parameters, merged=api_format in _APIS)
-        if think_augment if known.think_augment is None else known.think_augment:
-            parameters = _with_reason(parameters)
+        asked = think_augment if known.think_augment is None else known.think_augment
+        if asked:
+            parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
         schemas.append(spell(tool, {"name": tool.name, "description": in_words}, parameters,
                              strict if known.strict is None else known.strict))
@@ -2666,6 +2697,8 @@ class _Format(NamedTuple):
     again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]         # a call as it came, with the id that it has now
     assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
     results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
+        message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
 
 
@@ -2975,12 +3008,13 @@ def _checked_name(name: Any) -> str:
 class ToolMetadata:
     """What is known of a tool besides its schema.
 
-    `think_augment`: ask for a reason (None: as the registry says) · `timeout`: seconds · `parallel`: False keeps it on
-    the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) · `tags`: for get_schemas(tags=…) ·
-    `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent in the mcp format).
+    `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
+    `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
+    in the mcp format).
     """
 
-    think_augment: bool | None = None
+    think_augment: bool | str | None = None
     timeout: float | None = None
     parallel: bool = True
     strict: bool | None = None
@@ -2989,6 +3023,7 @@ class ToolMetadata:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _checked_think(self.think_augment)
         tags = (self.tags,) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", frozenset(tags))
         fault = None if self.timeout is None else _fault_of("timeout", self)
@@ -3101,9 +3136,9 @@ class Tool:
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
         fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-        return _call_to_end(self.func, *self._bound(fitting))
+        return _call_to_end(self.func, *self._bound(fitting, {}))
 
-    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
+    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
         tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
@@ -3124,10 +3159,16 @@ class Tool:
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Turn arguments that fit into what the function takes."""
+    @property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
+
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Turn arguments that fit into what the function takes, with what a registry injects."""
+        bind: Any = self.bind
         try:
-            return ((), arguments) if self.bind is None else self.bind(arguments)
+            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3313,6 +3354,7 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
 _Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
@@ -3324,8 +3366,9 @@ class ToolRegistry:
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
     often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `before_call(call, reason)`: may raise to deny ·
-    `after_call(call, result)`.
+    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
+    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
+    raise to deny · `after_call(call, result)`.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3336,8 +3379,9 @@ class ToolRegistry:
     aexecute_tool_calls: ClassVar[Callable[..., Awaitable[list[ToolResult]]]]
     arespond: ClassVar[Callable[..., Awaitable[list[dict[str, Any]]]]]
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool | str = False,
                  coerce: bool = True, max_workers: int = 32, executor: Any = None,
+                 inject: Mapping[str, Any] | None = None, max_result: int | None = None,
                  before_call: Callable[[ToolCall, str | None], Any] | None = None,
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
@@ -3345,7 +3389,10 @@ class ToolRegistry:
         for name, hook in (("before_call", before_call), ("after_call", after_call)):
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        self.think_augment, self.coerce = think_augment, coerce
+        if inject is not None and not isinstance(inject, Mapping):
+            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
+        self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
@@ -3353,7 +3400,27 @@ class ToolRegistry:
         self._schemas: dict[Any, list[dict[str, Any]]] = {}
         self.register_all(tools)
 
+    def copy(self, **options: Any) -> ToolRegistry:
+        """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
+        names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
+        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        made._disabled = dict(self._disabled)
+        return made
+
     # --- which tools there are
+    @typing.overload
+    def register(self, tool: _T, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> _T: ...
+
+    @typing.overload
+    def register(self, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> Callable[[_T], _T]: ...
+
     def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
                  description: str | None = None, parameters: Any = None, namespace: str | None = None,
                  metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
@@ -3414,9 +3481,9 @@ class ToolRegistry:
         self._disabled[self[name].name] = reason
         self._schemas = {}
 
-    def enable_think_augment(self) -> None:
-        """Ask the model for its reason, from now on."""
-        self.think_augment = True
+    def enable_think_augment(self, place: bool | str = True) -> None:
+        """Ask the model for its reason, from now on; "first": before it fills in the arguments."""
+        self.think_augment = _checked_think(place)
 
     def disable_think_augment(self) -> None:
         """Ask for reasons no more; one that comes all the same is still stripped and kept."""
@@ -3484,7 +3551,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
+        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3498,7 +3565,7 @@ class ToolRegistry:
                 _finished(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -3506,11 +3573,14 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
+            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
+        result.seconds = time.perf_counter() - started
+        if self.max_result is not None:
+            result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
             try:
                 _finished(self.after_call(call, result))
@@ -3630,9 +3700,33 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    text = next(text for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    if kind is Exception and texts is not _DENIED:
+        _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+
+
+def _shortened(content: str, most: int) -> str:
+    missing = len(content) - most
+    return _CUT_RESULT.format(content[:most], missing) if missing > 0 else content
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    import logging
+    logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
+
+
+def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
+    """Give (text for the model, value for the program, what is no text) of what a function gave."""
+    if type(value) is dict:
+        return _content_of(value), value, ()
+    content, value = value if type(value) is Answer else (value, value)
+    parts = content if type(content) is list else [content]
+    media = tuple(part for part in parts if type(part) is Media)
+    if not media and (content is value or type(content) is not list):
+        return _content_of(content), value, ()
+    return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
 def _content_of(value: Any) -> str:
@@ -3646,7 +3740,7 @@ def _content_of(value: Any) -> str:
     except (ValueError, RecursionError):
         pass                                # NaN, or a value within itself
     spelled = to_json(value)
-    return _printable(spelled if isinstance(value, str) else _write_json(spelled))
+    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
 
 
 def _is_json(value: Any) -> bool:
@@ -3708,70 +3802,181 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 7 8 9 10
+#    uses 1 4 6 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
+_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
+Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
 
 
-def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-               tool_choice: str = "auto", api_format: str = "openai-chat") -> Iterator[dict[str, Any]]:
+def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> Iterator[dict[str, Any]]:
     """Let a model and its tools talk until it answers without a call; yield every new message.
 
     `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
     tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
-    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
-    tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
+    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required", a tool's name or
+    a list of names; all but the first two hold until a call fitted. `api_format`: the model's own, else openai-chat.
+    Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
+    check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    _check_run(model, registry, max_turns, tool_choice)
-    return _turns(model, _history(messages, api_format), registry, max_turns, tool_choice, api_format)
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
 
 
-def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str,
-           api_format: str) -> Iterator[dict[str, Any]]:
-    for _ in range(max_turns):
-        # 1. ask the model, and append what it says
-        answer = _finished(model(**_request_of(history, registry, choice, api_format)))
-        said, calls = _read_turn(answer, api_format)
-        history += said
-        yield from said
-        # 2. no calls? then this was its answer
-        if not calls:
-            return
-        # 3. run the calls, each exactly once, and append the results
-        results = registry._execute([call for call in calls if _is_wanted(call, choice)])
-        told = _tool_messages(calls, results, choice, api_format)
-        history += told
-        yield from told
-        # 4. go on; a tool is asked for until the first turn with calls
-        choice = "none" if choice == "none" else "auto"
-    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = context.run(registry._execute, _unanswered(history, api_format))
+        yield from _append_results(history, results, api_format)
+        for _ in range(max_turns):
+            # 1. ask the model, and append what it says
+            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
+            said, calls = _read_turn(answer, api_format)
+            history += said
+            yield from said
+            # 2. no calls? then this was its answer
+            if not calls:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
+            yield from _append_results(history, _all_results(calls, results, choice), api_format)
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
 
 
-def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-              tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+              tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history = _history(messages, api_format)
-    return [*history, *agent_loop(model, history, registry, max_turns=max_turns, tool_choice=tool_choice,
-                                  api_format=api_format)]
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
+    return history
 
 
-def _check_run(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
+def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
+            api_format: str | None = None) -> Any:
+    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
+
+    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
+    """
+    found: list[Any] = []
+    run = ToolRegistry() if registry is None else registry.copy()
+    run.register(_answer_tool(type_, found))
+    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
+    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
+
+    def insisting(**request: Any) -> Any:
+        return model(**{**request, "tool_choice": asked_for})
+    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+        if found:
+            return found[0]
+    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+
+
+def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
+    schema = schema_of(type_)
+    whole = schema.get("type") == "object"
+
+    def answer(value: Any) -> str:
+        found.append(value)
+        return "done"
+    if not whole:
+        answer.__annotations__["value"] = type_
+    tool = Tool.from_function(answer, description="Give your answer.")
+    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
+    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
+
+
+def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
+    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
     if not callable(model):
         raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
     if not isinstance(registry, ToolRegistry):
         raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
     _checked_count("max_turns", max_turns)
-    if not isinstance(choice, str):
-        raise TypeError(f'tool_choice: must be "auto", "none", "required" or a tool\'s name (got {_shown(choice)})')
-    if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
-        raise registry._absence(choice)
+    names = choice if isinstance(choice, list) else [choice]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
+                        f"(got {_shown(choice)})")
+    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+        if name not in registry or name in registry._disabled:
+            raise registry._absence(name)
+    for tool in registry:
+        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+        if lacking and tool.name not in registry._disabled:
+            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+    return _history(messages, api_format), api_format
 
 
-def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
+    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError("the model raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):
+        error.messages = list(history)      # type: ignore[attr-defined]
+    return error
+
+
+def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
+    """Ask for a tool until a call fitted."""
+    unfit = (ToolArgumentError, ToolNotFoundError)
+    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
+
+
+# --- messages that end in calls
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, said = _APIS[api_format].answers, len(history)
+    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
+                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
+        said -= 1
+    waiting: list[ToolCall] = []
+    for message in history[said:]:
+        answered = [answers(part) for part in _parts_of(message, api_format)]
+        if not any(answered):
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in filter(None, answered):
+            done = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not done]
+    return waiting
+
+
+def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
+    """Append results to a history, and give what is new: where results share a message, the whole of it."""
+    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
+    answers, last = _APIS[api_format].answers, history[-1] if history else {}
+    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
+        history.pop()
+        told = [{**last, key: [*last[key], *told[0][key]]}]
+    history += told
+    return told
+
+
+def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         return [_user_message(messages, api_format)]
     if isinstance(messages, Mapping):
@@ -3779,26 +3984,26 @@ def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict
     return list(messages)
 
 
-def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
+def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
+                api_format: str) -> dict[str, Any]:
     """Give the keywords with which the model is asked."""
     tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
     if tools:
-        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
     return asked
 
 
-def _is_wanted(call: ToolCall, choice: str) -> bool:
-    return choice in ("auto", "required", "any", call.name)
+def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
+    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
 
 
-def _tool_messages(calls: list[ToolCall], results: list[ToolResult], choice: str,
-                   api_format: str) -> list[dict[str, Any]]:
-    """Spell one result for each call, in order; those that were not wanted did not run, and are told so."""
-    text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    ran = iter(results)
-    return build_tool_result_messages(
-        [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
-         for call in calls], api_format=api_format)
+def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
+    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
+    names = choice if isinstance(choice, str) else '" or "'.join(choice)
+    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
+    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
+            for call in calls]
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -3964,7 +4169,7 @@ _ELSEWHERE["await"] = _start_on_loop
 async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-    args, kwargs = self._bound(fitting)
+    args, kwargs = self._bound(fitting, {})
     if self.metadata.parallel and not self._is_async:
         return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
     return await _afinished(self.func(*args, **kwargs))
@@ -3990,9 +4195,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    reason, texts = None, _REFUSED
+    started, reason, texts = time.perf_counter(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -4003,7 +4208,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
         texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -4011,13 +4216,16 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value = value if type(value) is _Answer else (_content_of(value), value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None)
+        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
     except Exception as error:
         result = _failure(call, reason, error, texts)
+    result.seconds = time.perf_counter() - started
+    if self.max_result is not None:
+        result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    results[place] = result
+    return result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4025,10 +4233,10 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
     try:
         for place in here:
-            await _in_own_context(_arun(self, executor, results, place, calls[place]))
+            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
@@ -4039,15 +4247,15 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
-    async def work(job: tuple[int, ToolCall]) -> None:
+    async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            await run(*job)
-    return [asyncio.ensure_future(work(job)) for job in jobs]
+            results[place] = await run(call)
+    return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
 async def _all_done(tasks: list[Any]) -> None:
@@ -4056,19 +4264,19 @@ async def _all_done(tasks: list[Any]) -> None:
 
 
 @types.coroutine
-def _in_own_context(coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
-    context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+    steps = coroutine.__await__()
+    step, given = steps.send, None
+    while True:
+        try:
+            awaited = context.run(step, given)
+        except StopIteration as end:
+            return end.value
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration:
-            return
 
 
 Tool.arun = _arun_tool
@@ -4078,27 +4286,56 @@ ToolRegistry.arespond = _arespond
 
 
 # --- the loop
-async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                tool_choice: str | list[str] = "auto",
+                api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
+    """Do what agent_loop does on the running event loop; the model may be async."""
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
+
+
+async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+                  choice: str | list[str], api_format: str,
+                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(history, api_format)
+        results = await _in_context(context, _aexecute(registry, calls))
+        for message in _append_results(history, results, api_format):
+            yield message
+        for _ in range(max_turns):
+            asked = _request_of(history, registry, choice, api_format)
+            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            said, calls = _read_turn(outcome.get(), api_format)
+            history += said
+            for message in said:
+                yield message
+            if not calls:
+                return
+            wanted = [call for call in calls if _is_wanted(call, choice)]
+            results = await _in_context(context, _aexecute(registry, wanted))
+            for message in _append_results(history, _all_results(calls, results, choice), api_format):
+                yield message
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+
+
+async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    _check_run(model, registry, max_turns, tool_choice)
-    history, choice = _history(messages, api_format), tool_choice
-    for _ in range(max_turns):
-        asked = _request_of(history, registry, choice, api_format)
-        # a sync model is asked on a thread, so that the event loop goes on
-        outcome = await (_acaught(model(**asked)) if _is_async(model) else _off_loop(_on_thread(model, (), asked)))
-        answer = outcome.get()
-        said, calls = _read_turn(answer, api_format)
-        history += said
-        if not calls:
-            return history
-        results = await _aexecute(registry, [call for call in calls if _is_wanted(call, choice)])
-        history += _tool_messages(calls, results, choice, api_format)
-        choice = "none" if choice == "none" else "auto"
-    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
+    return history
 
 
-__all__ += ["arun_agent"]
+__all__ += ["aagent_loop", "arun_agent"]
 
 
 # ---------------------------------------------------------------------------
@@ -4726,7 +4963,8 @@ _APIS["openai-responses"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
-        for result in results])
+        for result in results],
+    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"))
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
 API_FORMATS += ("openai-responses",)
 
@@ -4745,7 +4983,8 @@ _APIS["anthropic"] = _Format(
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
-         **({"is_error": True} if result.is_error else {})} for result in results]}])
+         **({"is_error": True} if result.is_error else {})} for result in results]}],
+    answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
 API_FORMATS += ("anthropic",)
 
@@ -4786,6 +5025,7 @@ _APIS["gemini"] = _Format(
     results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
         "name": result.name, "response": {"error" if result.is_error else "output": result.content},
         **_gemini_id(result.tool_call_id)}} for result in results]}],
+    answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]})
 _SPELLINGS.extend([
     ("gemini", (None,), "functionCall", "args"),
@@ -5175,7 +5415,7 @@ def _langchain_answer(value: Any) -> Any:
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
     if value.status == "error":
         raise ToolError(text)
-    return _Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
@@ -6314,16 +6554,16 @@ def _answer_in(response: _Response) -> Any:
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
-        return _Answer(f"done: the server answered {response.status} without content", None)
+        return Answer(f"done: the server answered {response.status} without content", None)
     text, kind = response.text_of(body), _kind_of(media_type)
     if kind == "raw" and ("\ufffd" in text or "\0" in text):
-        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
+        return Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
     try:
         value = _read_json(text) if kind == "json" else text
     except ValueError:                      # JSON only by name
         value = text
     following = re.search(r'<([^<>]*)>[^<]*;\s*rel="?next\b', response.headers.get("link", ""))
-    return _Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
+    return Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
 
 
 ToolRegistry.register_from_openapi = _registers(openapi_tools)
@@ -6766,7 +7006,7 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> _Answer:
+def _answer_of(result: _Message) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
     if structured is not None and all(block.get("type") != "text" for block in blocks):
@@ -6774,7 +7014,7 @@ def _answer_of(result: _Message) -> _Answer:
     text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    return _Answer(text, blocks if structured is None else structured)
+    return Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
