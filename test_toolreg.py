@@ -3441,7 +3441,97 @@ def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
                           invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
     messages, calls = toolreg._read_turn(langchain, "openai-chat")
     assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert messages[0]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert parse_tool_calls(messages) == calls
+    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
+
+
+ANSWERS_AS = {                              # a whole answer, of (its message, why it ended)
+    "openai-chat": lambda message, reason: {"choices": [{"message": message, "finish_reason": reason}]}}
+CUT_BY, TAKEN_BACK_BY = {"openai-chat": "length"}, {"openai-chat": "content_filter"}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_cut_answer_runs_only_calls_whose_arguments_came_also_when_it_is_read_again(api_format):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda path="/": ran.append(path), name="wipe")
+    calls = [ToolCall("a", "wipe", {"path": "x"}), ToolCall("b", "wipe", {})]
+    message = build_assistant_messages(calls, api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, CUT_BY[api_format])
+    registry.respond(answer)
+    assert ran == ["x"]
+    history, read = toolreg._read_turn(answer, api_format)
+    assert [call.arguments for call in read] == [{"path": "x"}, "{"] == [call.arguments for call in parse_tool_calls(history)]
+    registry.respond(ANSWERS_AS[api_format](message, None))
+    assert ran == ["x", "x", "/"]
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_an_answer_that_was_taken_back_runs_no_calls(api_format):
+    message = build_assistant_messages([ToolCall("a", "f", {"path": "x"})], api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, TAKEN_BACK_BY.get(api_format))
+    assert [call.arguments for call in parse_tool_calls(answer)] == ["{" if api_format in TAKEN_BACK_BY else {"path": "x"}]
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("name", ["multi_tool_use.parallel", "größe", "a b", "x" * 80, "f\n"])
+def test_a_name_that_a_model_made_up_is_legal_in_the_history_and_itself_in_the_error(name, api_format):
+    answer = build_assistant_messages([ToolCall("a", "f", {})], api_format=api_format)
+    answer = json.loads(json.dumps(answer).replace('"f"', json.dumps(name)))
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    result, = ToolRegistry().execute_tool_calls(calls)
+    assert calls[0].name == name and toolreg._shown(name) in result.content
+    results = build_tool_result_messages([result], api_format=api_format)
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", parse_tool_calls(history)[0].name)
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", found) for found in re.findall('"name": "(.*?)"', json.dumps(results)))
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_lone_surrogates_never_reach_a_message(api_format):
+    answer = build_assistant_messages([ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]})], api_format=api_format)
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    results = build_tool_result_messages([ToolResult(calls[0].id, "f", "a\ud800é")], api_format=api_format)
+    assert json.dumps([history, results], ensure_ascii=False).encode()
+    assert "a\\ud800é" in str(results).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])
+def test_an_object_that_stands_for_what_is_absent_is_none(kind):
+    absent = type(kind, (), {})()
+    message = SdkObject(role="assistant", content=absent, tool_calls=[
+        SdkObject(id=absent, type=absent, function=SdkObject(name="f", arguments=absent))])
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == [("f", {})]
+    assert parse_tool_calls(SdkObject(role="assistant", content="Hi.", tool_calls=absent)) == []
+
+
+@pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
+def test_what_waits_for_an_answer_is_never_skipped(entry):
+    with pytest.raises(TypeError, match="api_format="):
+        parse_tool_calls({"role": "assistant", "tool_calls": [CHAT_CALL, entry]})
+
+
+def test_a_call_of_an_unknown_type_damages_nobodys_id():
+    weird = {**CHAT_CALL, "id": "w", "type": "weird"}
+    message = {"role": "assistant", "content": "", "tool_calls": [weird, CHAT_CALL]}
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["w", "i"]
+
+
+def test_what_an_sdk_added_for_the_program_is_not_sent_back():
+    class Model(SdkObject):
+        def model_dump(self, exclude, **_):
+            return {key: value.model_dump(exclude.get(key, {})) if isinstance(value, Model) else
+                    [each.model_dump(exclude.get(key, {}).get(at, {})) for at, each in enumerate(value)]
+                    if isinstance(value, list) else value for key, value in self.__dict__.items()
+                    if exclude.get(key) is not True}
+
+    class Parsed(Model):
+        __api_exclude__ = {"parsed"}
+    call = Parsed(parsed=1, id="i", type="function", function=Parsed(parsed=2, name="f", arguments=ARGUMENTS_TEXT))
+    message = Parsed(role="assistant", content="", parsed={"x": 1}, tool_calls=[call])
+    assert toolreg._read_turn(message, "openai-chat")[0] == [{"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}]
 
 
 JUNK = [None, 5, 1e300, "x", "", True, [], {}, [None], [[]], {"type": "function"}, 10**30, ...]      # ...: left out
@@ -5571,6 +5661,10 @@ GOES_ON["openai-responses"] = [
     {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
     {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}]
 TEXT_IS_KEPT.append("openai-responses")
+ANSWERS_AS["openai-responses"] = lambda items, reason: {
+    "output": items, "status": "incomplete" if reason else "completed",
+    "incomplete_details": {"reason": reason} if reason else None}
+CUT_BY["openai-responses"], TAKEN_BACK_BY["openai-responses"] = "max_output_tokens", "content_filter"
 MESSAGES_AS["openai-responses"] = (
     [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
     [{"type": "function_call_output", "call_id": "a", "output": "ok"},
@@ -5631,11 +5725,16 @@ MESSAGES_AS["anthropic"] = (
     [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
     [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
                                   {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}])
+ANSWERS_AS["anthropic"] = lambda message, reason: {**message, "stop_reason": reason}
+CUT_BY["anthropic"], TAKEN_BACK_BY["anthropic"] = "max_tokens", "refusal"
 KEPT_TURNS["anthropic"] = [
     ({"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, ANTHROPIC_CALL]}, ...),
     ({"role": "assistant", "content": "Hello."}, ...),
-    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
-     {"role": "assistant", "content": []}),
+    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": "\n"}, {"type": "text", "text": "", "citations": None}]}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": " "}, ANTHROPIC_CALL]},
+     {"role": "assistant", "content": [ANTHROPIC_CALL]}),
+    ({"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}, ANTHROPIC_CALL]}, ...),
     ([ToolCall("i", "f", {})],
      {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]})]
 
@@ -5643,7 +5742,8 @@ KEPT_TURNS["anthropic"] = [
 def test_a_text_that_anthropic_would_not_take_back_is_mended_in_the_history():
     cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
     messages, calls = toolreg._read_turn(cut, "anthropic")
-    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+    assert messages[0]["content"][0]["input"] == {"arguments_as_text": '{"city": "O'}
+    assert parse_tool_calls(messages) == calls == [ToolCall("i", "f", '{"city": "O')]
 
 
 def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
@@ -5684,10 +5784,14 @@ MESSAGES_AS["gemini"] = (
     [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
     [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
                                 {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}])
+ANSWERS_AS["gemini"] = lambda message, reason: {"candidates": [{"content": message, "finishReason": reason}]}
+CUT_BY["gemini"] = "MAX_TOKENS"
 KEPT_TURNS["gemini"] = [
     ({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}, ...),
     (SPELLED_MESSAGES["gemini"]["plain"], SPELLED_MESSAGES["gemini"]["plain"]["candidates"][0]["content"]),
-    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]})]
+    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
+    ({"role": "model"}, []), ({"role": "model", "parts": []}, []), ({"role": "model", "parts": [{"text": ""}]}, []),
+    ({"role": "model", "parts": [{"text": "", "thoughtSignature": "c2ln"}]}, ...)]
 
 
 def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():

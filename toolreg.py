@@ -2607,7 +2607,8 @@ def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat",
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
 
-    `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
+    `think_augment` ("first": the reason before the arguments) and `strict` are for the tools whose metadata
+    leaves them open. What a tool's `extra` has under the api_format is added.
     """
     return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
 
@@ -2622,8 +2623,9 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
         if asked:
             parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        schemas.append(spell(tool, {"name": tool.name, "description": in_words}, parameters,
-                             strict if known.strict is None else known.strict))
+        about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
+        spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
+        schemas.append({**spelled, **more} if isinstance(more, Mapping) else spelled)
     return schemas
 
 
@@ -2680,10 +2682,19 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
-    """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
+def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
+    """Spell "auto", "none", "required" (or "any"), the name of the one tool to call, or a list of names.
+
+    gemini: as `toolConfig`.
+    """
     api, word = _APIS[api_format], "required" if choice == "any" else choice
-    return api.word(word) if word in ("auto", "none", "required") else api.name(choice)
+    if word in ("auto", "none", "required"):
+        return api.word(str(word))
+    names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
+    if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
+        raise ValueError('tool_choice: must be "auto", "none", "required", the name of a tool or a list of names '
+                         f"(got {_shown(choice)})")
+    return api.names(names)
 
 
 # --- messages out
@@ -2692,25 +2703,41 @@ class _Format(NamedTuple):
 
     parts: str | None                       # where a message has its calls; None: they are items on their own
     word: Callable[[str], Any]              # a choice: auto, none or required
-    name: Callable[[str], Any]              # a choice: the tool of this name
+    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
     call: Callable[[ToolCall], dict[str, Any]]
-    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]         # a call as it came, with the id that it has now
+    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]     # a call as it came, but for what no API takes back
     assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
     results: Callable[[list[ToolResult]], list[dict[str, Any]]]
     answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
         message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
 
 
 _APIS: dict[str, _Format] = _Formats()
 _APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, name=lambda name: {"type": "function", "function": {"name": name}},
-    call=lambda call: {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _text(call)}},
-    again=lambda part, call: {**part, "id": call.id, "type": part.get("type") or "function"},
+    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    again=lambda part, call: _chat_again(part, call),
     # content "" on purpose: some servers fail on null
     assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
     results=lambda results: [
-        {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content} for result in results])
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
+
+
+def _chat_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+    return allowed if len(tools) > 1 else tools[0]
+
+
+def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
+    if isinstance(function, dict):
+        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+    return again
 
 
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
@@ -2739,6 +2766,20 @@ def _object(call: ToolCall) -> dict[str, Any]:
     return {} if isinstance(call.arguments, str) else call.arguments
 
 
+def _kept(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for a history of objects: a text in one of its own, so that it is never read as {} again."""
+    return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
+
+
+def _is_cut(call: ToolCall) -> bool:
+    return call.arguments == _CUT
+
+
+def _legal(text: str, longest: int = 64) -> str:
+    """Spell a name, or an id, in the characters that all APIs take back, whatever a model made up."""
+    return re.sub("[^a-zA-Z0-9_-]", "_", text)[:longest] or "_"
+
+
 def _fresh_id() -> str:
     return "call_" + os.urandom(12).hex()
 
@@ -2750,8 +2791,8 @@ def _is_made_up(call_id: str) -> bool:
 # --- calls in
 # (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
 # any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
-    ("openai-chat", ("function", None), "function", "arguments"),
+_SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
+    ("openai-chat", (...,), "function", "arguments"),                           # whatever its type says
     ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
@@ -2760,10 +2801,14 @@ _SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
+# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
+_WAITING: dict[Any, Callable[[Any], str | None]] = {}
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _INCOMPLETE = ("in_progress", "incomplete")
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
-_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "model_context_window_exceeded", "incomplete"))
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
+                        "model_context_window_exceeded", "incomplete"))
 _TAKEN_BACK = frozenset(("refusal", "content_filter"))
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
@@ -2787,15 +2832,15 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    message, reason = _message_in(response)
+    message, reasons = _message_in(response)
     found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
-    cut = [reason in _TAKEN_BACK or (reason in _CUT_SHORT and call.arguments in ({}, "")) for call in calls]
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
     return api_format or (formats or API_FORMATS)[0], [
-        replace(call, arguments=_CUT) if is_cut else call for call, is_cut in zip(calls, cut)]
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2805,7 +2850,7 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
         for entry in entries:
             function, call_id = entry["function"], entry["id"]
             name, arguments = function["name"], function["arguments"]
-            if type(call_id) is not str or type(name) is not str:
+            if type(call_id) is not str or type(name) is not str or _AS_TEXT in arguments:
                 return None
             calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
     except (TypeError, LookupError):
@@ -2830,9 +2875,12 @@ def _list_at(thing: Any, key: str) -> list[Any]:
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
     kind = _type_of(entry)
+    if isinstance(kind, str) and kind in _WAITING and _WAITING[kind](entry):
+        return None
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (_at(part, key) is not None or not _has_arguments(part)) and (
+        of_kind = (kind in kinds or ... in kinds) and part is not None
+        if of_kind and (_at(part, key) is not None or not _has_arguments(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
@@ -2854,7 +2902,9 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
         arguments = _CUT
     call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
-    return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    as_text = call.arguments.get(_AS_TEXT) if isinstance(call.arguments, dict) and len(call.arguments) == 1 else None
+    return replace(call, arguments=as_text) if isinstance(as_text, str) else call
 
 
 def _entries(message: Any) -> list[Any]:
@@ -2863,10 +2913,11 @@ def _entries(message: Any) -> list[Any]:
     in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
     if in_parts:
         entries = _list_at(message, "parts") or _list_at(message, "content")
-    elif not entries:
+    mixed = in_parts or not entries         # with texts, and with calls of the provider's own
+    if not in_parts and not entries:
         entries = list(message) if isinstance(message, (list, tuple)) else [message]
     for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
-        fault = _hidden_call(entry) or ("" if in_parts or _is_beside_calls(entry) else "no tool call")
+        fault = _hidden_call(entry) or ("" if in_parts or (mixed and _is_beside_calls(entry)) else "no tool call")
         if fault:
             raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
     return entries
@@ -2885,6 +2936,8 @@ def _hidden_call(thing: Any) -> str | None:
     read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
     held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
     words = [_type_of(thing)]
+    if isinstance(words[0], str) and words[0] in _WAITING and (fault := _WAITING[words[0]](thing)):
+        return fault
     for key, each in held.items():
         if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
             words += [_type_of(each), key, "function"]
@@ -2892,45 +2945,47 @@ def _hidden_call(thing: Any) -> str | None:
     return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> tuple[Any, str]:
+def _message_in(response: Any) -> tuple[Any, set[str]]:
     """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
-    reason = None
+    reasons = []
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
-        reason = next(filter(None, (_at(response, name) for name in _REASONS)), reason)
+        reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
         inner = _at(response, key)
         if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
             inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response, str(getattr(reason, "value", reason)).lower()
+    return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
+    The message is appended as it came, but for what an API would not take back. What is spelled otherwise, as
+    LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
     """
+    api = _APIS[api_format]
     try:
         (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
+    if (why := api.no_answer(answer)) is not None:
+        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
     used: set[str] = set()
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    api = _APIS[api_format]
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api)
-    if messages:
-        return messages, calls
-    # LangChain takes no text that is no object back
-    spelled_calls = [api.call(replace(call, arguments=_object(call))) for call in calls]
-    return api.assistant(_text_in(message), spelled_calls), calls
+    messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
+    if messages is None:                    # LangChain takes no text that is no object back
+        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+    kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
+    return [_encodable(each) for each in kept], calls
 
 
 def _text_in(message: Any) -> str:
@@ -2939,25 +2994,48 @@ def _text_in(message: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]]:
-    """Copy a message with the ids of its calls; [] where the message is spelled otherwise."""
-    def filled(part: Any) -> Any:
-        part = _wire(part)
-        return api.again(part, next(calls)) if _spelling_of(part) else part
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]] | None:
+    """Copy a message with the ids of its calls, without empty texts; None where the message is spelled otherwise."""
+    def filled(parts: Iterable[Any]) -> list[Any]:
+        wired = [part for part in map(_wire, parts) if not _is_blank(part)]
+        return [api.again(part, next(calls)) if _spelling_of(part) else part for part in wired]
     key = api.parts
     if key is None:
-        return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
+        return filled(message if isinstance(message, (list, tuple)) else [message])
     if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
-        return []
+        return None
     kept = message if key == "tool_calls" else {key: message[key]}
     copy = {"role": "model" if key == "parts" else "assistant", **kept}
-    return [{**copy, key: [filled(part) for part in copy[key]]} if isinstance(copy.get(key), (list, tuple)) else copy]
+    return [{**copy, key: filled(copy[key])} if isinstance(copy.get(key), (list, tuple)) else copy]
+
+
+def _is_blank(part: Any) -> bool:
+    said = {key for key in part if part[key] is not None} if isinstance(part, dict) else {"more"}
+    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
 def _wire(thing: Any) -> Any:
-    """Turn an SDK's object into what it was on the wire."""
+    """Turn an SDK's object into what it was on the wire, without what the SDK added for the program."""
     dump = getattr(thing, "model_dump", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
+    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else thing
+
+
+def _added_by_sdk(thing: Any) -> Any:
+    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
+    if isinstance(thing, (list, tuple)):
+        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
+    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
+    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
+            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
+
+
+def _encodable(value: Any) -> Any:
+    """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, dict):
+        return {_printable(str(key)): _encodable(each) for key, each in value.items()}
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
 
 
 # ---------------------------------------------------------------------------
@@ -4869,6 +4947,7 @@ _STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum e
 _STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 _STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
                           "unevaluatedProperties $dynamicRef $recursiveRef".split())
+_BESIDE_REFERENCES = frozenset("$ref type title description default examples deprecated $comment".split())
 _TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
 _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
 
@@ -4915,6 +4994,8 @@ def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
         "an object with names of any kind":
             "object" in types and schema.get("additionalProperties", not properties) is not False,
         schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
+        "a required name that is not declared": not properties.keys() >= set(required),
     }
     for fault in [fault for fault, found in faults.items() if found]:
         raise SchemaError(f"{fault} cannot be said")
@@ -4951,38 +5032,91 @@ _OPTIONS["strict"] = _strict_fault
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 8
+#    uses 1 8
 # ---------------------------------------------------------------------------
+def _responses_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "name": name} for name in names]
+    return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
 _APIS["openai-responses"] = _Format(
-    parts=None, word=str, name=lambda name: {"type": "function", "name": name},
-    call=lambda call: {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _text(call)},
-    again=lambda item, call: {**item, "call_id": call.id},
+    parts=None, word=str, names=_responses_choice,
+    call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
+                       "arguments": _text(call)},
+    again=lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
+                              **({"arguments": _CUT} if _is_cut(call) else {})},
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
-        {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
-        for result in results],
-    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"))
+        {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
+         "output": _printable(result.content)} for result in results],
+    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
+    no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+_WAITING.update(dict.fromkeys(
+    "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
+    lambda item: "a call that nobody here answers"))
+_WAITING["tool_search_call"] = lambda item: (
+    "a call that nobody here answers" if _at(item, "execution") == "client" else None)
+_WAITING["function_call"] = lambda item: (
+    "a call of Gemini's Interactions API, which is not read: ask generateContent"
+    if _at(item, "call_id") is None and isinstance(_at(item, "arguments"), Mapping) else None)
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 8
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
-_TOOL["anthropic"] = lambda tool, about, parameters, strict: {**about, "input_schema": parameters}
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
+_ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
+
+
+def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any], _: bool | None) -> dict[str, Any]:
+    """Spell a tool: for strict mode only where the tool itself says so, and where nothing refers to itself."""
+    if tool.metadata.strict and not _refers_to_itself(parameters):
+        said = _parameters(tool, parameters, True)["parameters"]
+        return {**about, "strict": True, "input_schema": _map_schema(said, lambda schema: {
+            keyword: value for keyword, value in schema.items() if keyword not in _ANTHROPIC_LACKS})}
+    return {**about, "input_schema": parameters}
+
+
+def _refers_to_itself(schema: dict[str, Any]) -> bool:
+    leads_back: dict[str, bool] = {}        # True also while it is looked at: then the way led back
+
+    def any_in(part: Any) -> bool:
+        return any(map(follow, re.findall(r'"\$ref": "([^"]*)"', _write_json(part))))
+
+    def follow(reference: str) -> bool:
+        if reference not in leads_back:
+            leads_back[reference] = True
+            leads_back[reference] = any_in(_target(schema, reference))
+        return leads_back[reference]
+    return any_in(schema)
+
+
+def _anthropic_names(call: ToolCall) -> dict[str, str]:
+    return {"id": _legal(call.id, 256), "name": _legal(call.name)}
+
+
+def _anthropic_choice(names: list[str]) -> dict[str, str]:
+    if len(names) > 1:
+        raise ValueError(f'tool_choice: anthropic takes one name (got {_listed(names)}; offer these and write "any")')
+    return {"type": "tool", "name": names[0]}
+
+
+_TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
-    name=lambda name: {"type": "tool", "name": name},
-    call=lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
-    again=lambda block, call: {**block, "id": call.id, "input": _object(call)},
+    names=_anthropic_choice,
+    call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
+    again=lambda block, call: {**block, **_anthropic_names(call), "input": _kept(call)},
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
@@ -4991,7 +5125,7 @@ API_FORMATS += ("anthropic",)
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 2 8
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5006,11 +5140,20 @@ def _gemini_schema(schema: Any) -> Any:
 
 
 def _gemini_id(call_id: str) -> dict[str, str]:
-    return {} if _is_made_up(call_id) else {"id": call_id}
+    return {} if _is_made_up(call_id) else {"id": _printable(call_id)}
 
 
-def _gemini_call(call: ToolCall) -> dict[str, Any]:
-    return {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}}
+def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
+
+
+def _gemini_blocked(response: Any) -> Any:
+    """Give why a prompt was blocked, or why there is no content in the answer."""
+    feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
+    blocked = _at(feedback, "blockReason") or _at(feedback, "block_reason")
+    message, reasons = _message_in(response)
+    reasons -= {"stop", "max_tokens", "finish_reason_unspecified"}
+    return blocked or (_listed(reasons) if reasons and _at(message, "parts", ...) is ... else None)
 
 
 _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
@@ -5018,15 +5161,17 @@ _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no
 _APIS["gemini"] = _Format(
     parts="parts",
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
-    name=lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}},
-    call=_gemini_call,
-    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call)},
+    names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
+    call=lambda call: _gemini_call(call, _object(call)),
+    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
+                              **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
+        "name": _legal(result.name),
+        "response": {"error" if result.is_error else "output": _printable(result.content)},
         **_gemini_id(result.tool_call_id)}} for result in results]}],
     answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
-    user=lambda text: {"role": "user", "parts": [{"text": text}]})
+    user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
     ("gemini", (None,), "functionCall", "args"),
     ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
@@ -7460,7 +7605,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _parts_of(source: str) -> tuple[str, dict[str, _Chapter], str]:
+def _file_parts(source: str) -> tuple[str, dict[str, _Chapter], str]:
     """Give the core, the chapters by their names, and the last lines."""
     body, mark, ending = source.rpartition(_LAST_LINES)
     boxes = list(_BOX.finditer(body))
@@ -7489,7 +7634,7 @@ def _wanted(chapters: dict[str, _Chapter], wanted: str, unwanted: str) -> list[s
 def _with_chapters(source: str, kept: Sequence[str]) -> str:
     """Give the source with these chapters alone, and without what nothing needs then."""
     import textwrap
-    core, chapters, ending = _parts_of(source)
+    core, chapters, ending = _file_parts(source)
     docstring, quotes, code = core.partition('\n"""\n')        # the names of the chapters are its last words
     names = textwrap.fill(", ".join(kept) or "none", 100)
     pieces = [docstring.rpartition(":\n")[0], ":\n", names, ".", quotes, code, *(chapters[name].text for name in kept)]
@@ -7523,7 +7668,7 @@ def _vendor(options: Any) -> None:
     import hashlib
     source = _source_of(sys.modules[__name__])
     body = _SEALED.split(source)[-1]        # of a copy: without its first lines
-    chapters = _parts_of(body)[1]
+    chapters = _file_parts(body)[1]
     if options.list:
         _list_chapters(body, chapters)
         return
