@@ -3010,7 +3010,9 @@ def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[d
 
 
 def _is_blank(part: Any) -> bool:
-    said = {key for key in part if part[key] is not None} if isinstance(part, dict) else {"more"}
+    if not isinstance(part, dict):
+        return False
+    said = {key for key in part if part[key] is not None}
     return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
@@ -5272,6 +5274,9 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last = calls[-1]["function"]["arguments"] if calls else ""
+    if reason is None and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
+        reason = "stop"                     # the last call is whole, so nothing was cut
     for call in calls:
         call["id"], function = call["id"] or _fresh_id(), call["function"]
         if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
