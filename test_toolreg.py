@@ -3177,16 +3177,60 @@ def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
             assert set(sent["required"]) == set(types)
 
 
-CHOICES_AS = {                              # of a word each, and of a name
-    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
+CHOICES_AS = {                              # of a word each, of a name, and of several
+    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}, {
+        "type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": name}} for name in "fg"]}}],
 }
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format):
-    auto, none, required, named = CHOICES_AS[api_format]
+    auto, none, required, named, several = CHOICES_AS[api_format]
     choices = [build_tool_choice(choice, api_format=api_format) for choice in ("auto", "none", "required", "any", "f")]
-    assert choices == [auto, none, required, required, named]
+    assert choices == [auto, none, required, required, named] and build_tool_choice(["f"], api_format=api_format) == named
+    if several is None:
+        with pytest.raises(ValueError, match=f"tool_choice: {api_format} takes one name"):
+            build_tool_choice(["f", "g"], api_format=api_format)
+    else:
+        assert build_tool_choice(iter(["f", "g"]), api_format=api_format) == several
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("choice", ["any tool", "", "größe", None, 5, [], ["f", 5], ["a b"]])
+def test_a_tool_choice_that_is_neither_a_word_nor_a_name_is_refused(choice, api_format):
+    with pytest.raises(ValueError, match='tool_choice: must be "auto", .* a list of names'):
+        build_tool_choice(choice, api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_what_a_tool_has_for_an_api_is_added_to_what_is_sent(api_format):
+    plain = tool_taking(CITY_ONLY)
+    more = {"cache_control": {"type": "ephemeral"}, "examples": [{"city": "Oslo"}]}
+    tool = tool_taking(CITY_ONLY, extra={api_format: more, "other": {"a": 1}, "note": "mine"})
+    sent, = build_tool_schemas([tool], api_format=api_format)
+    assert sent == {**build_tool_schemas([plain], api_format=api_format)[0], **more}
+    sent["cache_control"].clear()
+    assert tool.metadata.extra[api_format] == more and more["cache_control"]
+
+
+@pytest.mark.parametrize("says, asked, place", [
+    (None, "first", 0), (None, True, -1), (True, "first", 0), ("first", False, 0), ("first", True, 0), (True, False, -1),
+    (False, "first", None)])
+def test_the_reason_stands_first_where_one_of_them_says_so(says, asked, place):
+    tool = tool_taking({**CITY_ONLY, "properties": {"city": {}, "days": {}}}, think_augment=says)
+    for api_format in API_FORMATS:
+        sent, = build_tool_schemas([tool], api_format=api_format, think_augment=asked)
+        sent = sent.get("function", sent)
+        names = [*next(sent[key] for key in ("parameters", "input_schema", "parametersJsonSchema", "inputSchema")
+                       if key in sent)["properties"]]
+        assert (TOOLCALL_REASON in names) is (place is not None)
+        assert place is None or names[place] == TOOLCALL_REASON
+
+
+def test_a_reason_that_a_foreign_schema_declares_keeps_its_place():
+    declared = {"type": "object", "properties": {"city": {"type": "string"}, TOOLCALL_REASON: {"type": "integer"}}}
+    assert [*parameters_as("openai-chat", declared, think_augment="first")["properties"]] == ["city", TOOLCALL_REASON]
 
 
 @pytest.mark.parametrize("build", [
@@ -5604,6 +5648,12 @@ def test_strict_mode_leaves_what_is_required_as_it_is():
     ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
      "#here cannot be said"),
     ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "properties": {"a": {"type": "string"}}}},
+      "$defs": {"d": {"type": "object", "additionalProperties": False}}}, "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "minimum": 3}}, "$defs": {"d": {"type": "integer"}}},
+     "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x", "y"]},
+     "a required name that is not declared cannot be said"),
 ])
 def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
     with pytest.raises(ToolDefinitionError, match=fault):
@@ -5647,7 +5697,14 @@ RESPONSES_CALL = {"id": "fc_1", "call_id": "i", "type": "function_call", "name":
 RESPONSES = {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, RESPONSES_CALL]}
 TOOL_AS["openai-responses"] = {"type": "function", "name": "get_weather", "description": "Do it.",
                                "parameters": CITY_ONLY, "strict": False}
-CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}]
+CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}, {
+    "type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": name} for name in "fg"]}]
+UNREADABLE["openai-responses"] = [              # what waits for an answer that nobody here can give
+    *([{"type": kind, "call_id": "c", "id": "x", "name": "code", "input": "1"}] for kind in (
+        "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
+        "mcp_approval_request")),
+    [RESPONSES_CALL, {"type": "tool_search_call", "execution": "client", "call_id": "c", "arguments": {}}],
+    [{"type": "function_call", "id": "c", "name": "f", "arguments": {"a": 1}}]]     # Gemini's Interactions API
 SPELLED_CALLS["openai-responses"] = {"plain": (RESPONSES_CALL, "i"), "object": (SdkObject(**RESPONSES_CALL), "i")}
 SPELLED_MESSAGES["openai-responses"] = {
     "plain": RESPONSES,
@@ -5656,7 +5713,8 @@ SPELLED_MESSAGES["openai-responses"] = {
 }
 WITHOUT_CALLS["openai-responses"] = [
     {"output": []}, [{"type": "web_search_call", "id": "ws", "action": {}},
-                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}]]
+                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"},
+                     {"type": "tool_search_call", "execution": "server", "call_id": None, "arguments": {}}]]
 GOES_ON["openai-responses"] = [
     {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
     {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}]
@@ -5678,6 +5736,14 @@ KEPT_TURNS["openai-responses"] = [
 def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
     item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
     assert parse_tool_calls([item])[0].arguments == expected
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"status": "failed", "error": {"code": "server_error", "message": "sorry"}, "output": []}, "sorry"),
+    ({"status": "failed", "error": None, "output": [{"type": "message", "role": "assistant", "content": []}]}, "failed")])
+def test_a_responses_answer_that_failed_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}|an assistant message.*"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="openai-responses")
 
 
 @of("responses", "strict")
@@ -5709,7 +5775,7 @@ def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_
 # ---------------------------------------------------------------------------
 ANTHROPIC_CALL = {"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}
 TOOL_AS["anthropic"] = {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}
-CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}]
+CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}, None]
 SPELLED_CALLS["anthropic"] = {"plain": (ANTHROPIC_CALL, "i"), "object": (SdkObject(**ANTHROPIC_CALL), "i")}
 SPELLED_MESSAGES["anthropic"] = {
     "plain": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, ANTHROPIC_CALL]},
@@ -5739,6 +5805,27 @@ KEPT_TURNS["anthropic"] = [
      {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]})]
 
 
+def test_an_id_that_anthropic_would_not_take_is_the_same_legal_one_in_call_and_result():
+    call, = parse_tool_calls([{**CHAT_CALL, "id": "functions.look:0"}])
+    message, = build_assistant_messages([call], api_format="anthropic")
+    results, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="anthropic")
+    assert message["content"][0]["id"] == results["content"][0]["tool_use_id"] == "functions_look_0"
+
+
+@of("anthropic", "strict")
+def test_strict_is_sent_to_anthropic_where_the_tool_itself_says_so_in_the_words_that_it_takes():
+    closed = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"],
+              "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(closed, strict=True)], api_format="anthropic")
+    assert sent["strict"] is True and sent["input_schema"] == {**closed, "properties": {"n": {"type": "integer"}}}
+    for tool in (tool_taking(closed), tool_taking(closed, strict=False)):
+        sent, = build_tool_schemas([tool], api_format="anthropic", strict=True)
+        assert "strict" not in sent and sent["input_schema"] == closed
+    ring = {**TREE_OF_NODES, "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(ring, strict=True)], api_format="anthropic")
+    assert "strict" not in sent and sent["input_schema"] == ring       # it takes nothing that refers to itself
+
+
 def test_a_text_that_anthropic_would_not_take_back_is_mended_in_the_history():
     cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
     messages, calls = toolreg._read_turn(cut, "anthropic")
@@ -5764,7 +5851,8 @@ GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}
 GEMINI_OBJECT = SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"}))
 TOOL_AS["gemini"] = {"name": "get_weather", "description": "Do it.", "parametersJsonSchema": CITY_ONLY}
 CHOICES_AS["gemini"] = [*({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
-                        {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}]
+                        *({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}}
+                          for names in (["f"], ["f", "g"]))]
 SPELLED_CALLS["gemini"] = {
     "plain": (GEMINI_CALL, "i"), "without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None),
     "object": (GEMINI_OBJECT, None), "bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i")}
@@ -5800,6 +5888,16 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
     assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
     answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
     assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, "SAFETY"),
+    (SdkObject(candidates=None, prompt_feedback=SdkObject(block_reason="OTHER")), "OTHER"),
+    ({"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}, "prohibited_content"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
 
 
 @pytest.mark.parametrize("schema, gemini", [
@@ -5891,6 +5989,161 @@ def test_chat_text_and_what_servers_add_is_kept():
     assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
     assert message["tool_calls"][0]["extra_content"] == {"google": 1}
     assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
+
+
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
+     [("a", "f", '{"x":5}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
+      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
+     [("7", "f", "{}"), ("8", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
+])
+def test_a_delta_without_a_name_begins_no_call_and_a_known_id_says_more_than_an_index(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]] == calls
+
+
+# how servers spell the deltas of a call: (the index, the id, the name) of its first delta, and of the others
+SPELLINGS_OF_DELTAS = {
+    "by the book": lambda at, first: (at, f"id{at}" if first else None, first),
+    "all said again": lambda at, first: (at, f"id{at}", True),
+    "index 0 each time, with ids": lambda at, first: (0, f"id{at}", first),
+    "no index": lambda at, first: (None, f"id{at}" if first else None, first),
+    "no index, with ids": lambda at, first: (None, f"id{at}", first),
+    "an empty id": lambda at, first: (at, f"id{at}" if first else "", first),
+    "no ids": lambda at, first: (at, None, first),
+    "a new id each time": lambda at, first: (at, f"id{at}" if first else f"noise{at}", first),
+}
+INTERLEAVED = {"by the book", "all said again", "index 0 each time, with ids", "no index, with ids", "an empty id",
+               "no ids", "a new id each time"}
+
+
+@settings(max_examples=150)
+@given(st.sampled_from([*SPELLINGS_OF_DELTAS]), st.data())
+def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, data):
+    calls = data.draw(st.lists(st.tuples(st.sampled_from("fgh"), st.dictionaries(st.text(max_size=3), call_values,
+                                                                                min_size=1, max_size=3)), min_size=1, max_size=4))
+    pieces = []
+    for _, arguments in calls:
+        text, cuts = json.dumps(arguments), data.draw(st.lists(st.integers(0, 40), max_size=5).map(sorted))
+        pieces.append([text[start:end] for start, end in zip([0, *cuts], [*cuts, None])])
+    order = [at for at, texts in enumerate(pieces) for _ in texts]
+    if spelling in INTERLEAVED:              # the calls begin in order; their deltas may come in any
+        firsts = list(range(len(calls)))
+        rest = list(order)
+        for at in firsts:
+            rest.remove(at)
+        order = firsts + data.draw(st.permutations(rest))
+    deltas, seen = [], set()
+    for at in order:
+        index, call_id, named = SPELLINGS_OF_DELTAS[spelling](at, at not in seen)
+        seen.add(at)
+        deltas.append([call_delta(index, call_id, calls[at][0] if named else None, pieces[at].pop(0))])
+    got = parse_tool_calls(collect_stream(chat_chunks(*deltas)))
+    assert [(call.name, call.arguments) for call in got] == [(name, json.loads(json.dumps(each))) for name, each in calls]
+
+
+@pytest.mark.parametrize("key, deltas, kept", [
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0, "format": "v1"},
+      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}]),
+    ("thinking_blocks", [[{"type": "thinking", "thinking": "a"}], [{"type": "thinking", "thinking": "b"}],
+                         [{"type": "thinking", "thinking": "", "signature": "s"}], [{"type": "thinking", "thinking": "c"}]],
+     [{"type": "thinking", "thinking": "ab", "signature": "s"}, {"type": "thinking", "thinking": "c"}]),
+    ("annotations", [[{"type": "url_citation", "url_citation": {"url": "a"}}], [{"type": "url_citation", "url_citation": {"url": "b"}}]],
+     [{"type": "url_citation", "url_citation": {"url": "a"}}, {"type": "url_citation", "url_citation": {"url": "b"}}]),
+    ("audio", [{"id": "i", "data": "ab"}, {"id": "i", "data": "cd", "expires_at": None}, {"expires_at": 5}],
+     {"id": "i", "data": "abcd", "expires_at": 5}),
+    ("content", [[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}],
+                 [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}]}], "Os", "lo"],
+     [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Oslo"}]),
+])
+def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
+    message = collect_stream([{"choices": [{"index": 0, "delta": {"role": "assistant", key: each}}]} for each in deltas])
+    assert message == {"role": "assistant", "content": "", key: kept}
+    assert toolreg._read_turn(message, "openai-chat")[0] == [message]
+
+
+@pytest.mark.parametrize("api_format, wrap", [
+    ("openai-chat", lambda chunk: SdkObject(data=chunk)), ("openai-chat", lambda chunk: {"type": "chunk", "chunk": chunk}),
+    ("openai-chat", lambda chunk: {"event": "completion", "data": chunk})])
+def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(api_format, wrap):
+    noise = {"type": "content.delta", "delta": "Let me see.", "snapshot": "Let me see."}
+    events = [each for chunk in SPELLED_STREAMS[api_format] for each in (wrap(chunk), noise)]
+    assert collect_stream(events, api_format=api_format) == collect_stream(SPELLED_STREAMS[api_format], api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_events_that_hold_nothing_of_the_api_are_refused(api_format):
+    for events in ([{"type": "text.done", "text": "x"}], [{"kind": "x"}, {"kind": "y"}]):
+        with pytest.raises(TypeError, match=f"stream: not as {api_format} spells it .*pass the chunks of the API"):
+            collect_stream(events, api_format=api_format)
+
+
+def test_a_stream_that_was_taken_back_runs_no_call():
+    message = collect_stream(chat_chunks([call_delta(0, "a", "f", '{"x": 1}')], finish="content_filter"))
+    assert [call.arguments for call in parse_tool_calls(message)] == ["{"]
+
+
+def test_what_came_as_an_object_goes_back_as_one_and_is_answered_by_its_name():
+    call = {"function": {"name": "f", "arguments": {"city": "Oslo"}}}
+    message = collect_stream([{"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": True}])
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history[0]["tool_calls"][0]["function"] == call["function"]
+    answer, = build_tool_result_messages([ToolResult(calls[0].id, "f", "ok")])
+    assert answer == {"role": "tool", "tool_call_id": calls[0].id, "content": "ok", "tool_name": "f"}
+
+
+@of("streams", "anthropic")
+@pytest.mark.parametrize("reason, pieces, arguments", [
+    ("tool_use", [], {}), (None, [], {}), ("max_tokens", [], "{"), ("refusal", ['{"a":', " 1}"], "{"), ("refusal", [], "{"),
+    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), (None, ['{"a":'], '{"a":')])
+def test_a_block_of_anthropic_that_was_stopped_is_whole_unless_the_answer_was_cut(reason, pieces, arguments):
+    events = [*ANTHROPIC_EVENTS[:1], ANTHROPIC_EVENTS[6],
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+                for piece in pieces), {"type": "content_block_stop", "index": 1},
+              *([{"type": "message_delta", "delta": {"stop_reason": reason}}] if reason else [])]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == arguments
+
+
+@of("streams", "anthropic")
+def test_citations_and_compactions_of_anthropic_are_kept():
+    cited = [{"type": "char_location", "cited_text": text} for text in "ab"]
+    events = [{"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+              {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", "content": "All so far."}},
+              {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "", "citations": None}},
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": each}} for each in cited),
+              {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "So."}}]
+    assert collect_stream(events, api_format="anthropic")["content"] == [
+        {"type": "compaction", "content": "All so far."}, {"type": "text", "text": "So.", "citations": cited}]
+
+
+@of("streams", "gemini")
+@pytest.mark.parametrize("calls, expected", [
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 5}], "willContinue": True}, {}],
+     [("f", {"a": 5})]),
+    ([{"name": "f", "id": "i", "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "Os", "willContinue": True}], "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "lo"}, {"jsonPath": "$.a.b[1]", "nullValue": "NULL_VALUE"},
+                       {"jsonPath": "$.t", "boolValue": True}]}, {"name": "g", "args": {}}],
+     [("f", {"a": {"b": [{"c d": "Oslo"}, None]}, "t": True}), ("g", {})]),
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 0.5}], "willContinue": True}],
+     [("f", "{")]),
+    ([{"name": "f", "willContinue": True}], [("f", "{")]),
+])
+def test_the_pieces_of_a_gemini_call_are_one_call(calls, expected):
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": call}]}}]} for call in calls]
+    message = collect_stream(chunks, api_format="gemini")
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == expected
 
 
 def test_calls_of_two_indexes_stay_two_though_they_share_an_id():

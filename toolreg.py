@@ -2968,14 +2968,14 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
     """
     api = _APIS[api_format]
+    if (why := api.no_answer(answer)) is not None:
+        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
     try:
         (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
-    if (why := api.no_answer(answer)) is not None:
-        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
     used: set[str] = set()
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
@@ -4991,12 +4991,12 @@ def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
     faults = {
         **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
         "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
         "an object with branches": "object" in types and "anyOf" in schema,
         "an object with names of any kind":
             "object" in types and schema.get("additionalProperties", not properties) is not False,
         schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
-        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
         "a required name that is not declared": not properties.keys() >= set(required),
     }
     for fault in [fault for fault, found in faults.items() if found]:
@@ -5080,8 +5080,9 @@ def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any]
     """Spell a tool: for strict mode only where the tool itself says so, and where nothing refers to itself."""
     if tool.metadata.strict and not _refers_to_itself(parameters):
         said = _parameters(tool, parameters, True)["parameters"]
-        return {**about, "strict": True, "input_schema": _map_schema(said, lambda schema: {
-            keyword: value for keyword, value in schema.items() if keyword not in _ANTHROPIC_LACKS})}
+        taken = _map_schema(said, lambda schema: schema and {
+            keyword: value for keyword, value in schema.items() if keyword not in _ANTHROPIC_LACKS})
+        return {**about, "strict": True, "input_schema": taken}
     return {**about, "input_schema": parameters}
 
 
