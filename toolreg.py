@@ -5276,7 +5276,7 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
     last = calls[-1]["function"]["arguments"] if calls else ""
-    if reason is None and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
+    if not reason and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
         reason = "stop"                     # the last call is whole, so nothing was cut
     for call in calls:
         call["id"], function = call["id"] or _fresh_id(), call["function"]
