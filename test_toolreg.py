@@ -1852,8 +1852,6 @@ def test_a_type_that_grows_without_end_is_refused():
         (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
         (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
          ['(root): "1.23" has more decimal places than 1']),
-        (Annotated[decimal.Decimal, Says(gt=0)], "NaN",
-         ["(root): is refused (InvalidOperation: [<class 'decimal.InvalidOperation'>])"]),
         (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
          ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
         (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
@@ -2167,7 +2165,7 @@ def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules()
     assert alike((value._size, value.shape), (3, Pair(1)))
     schema = schema_of(PydanticLike)
     assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}}
+        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
         and "discriminator" not in schema
     )
     twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
@@ -2215,7 +2213,7 @@ LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of di
         Literal["a", "b"]: st.sampled_from("ab"),
         bytes: st.binary(),
         uuid.UUID: st.uuids(),
-        decimal.Decimal: st.decimals(allow_nan=False),
+        decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
         datetime.date: st.dates(),
         datetime.datetime: st.datetimes(timezones=OFFSETS),
         datetime.time: st.times(timezones=OFFSETS),
@@ -7425,7 +7423,7 @@ def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
 def test_lone_surrogates_and_nan_do_not_reach_the_wire():
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[{"role": "user", "content": "\ud800é"}])
-        assert sent_body(requests[0])["messages"][0]["content"] == "?é"
+        assert sent_body(requests[0])["messages"][0]["content"] == "\\ud800é"
         with pytest.raises(ValueError):
             ask(url, temperature=math.nan)
 
