@@ -1838,7 +1838,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
 # a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
 _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
     (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
-              "pattern", "description", "documentation", "metadata", "func"),
+              "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note")),
 ]
 # a default that is a note -> the field that has both
