@@ -270,7 +270,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 4_150
+    assert len(CORE.splitlines()) <= 3_930
     assert len(SOURCE.splitlines()) <= 8_100
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
@@ -1128,57 +1128,6 @@ class Array:
         return list(self.items)
 
 
-class Modelled:
-    """Is like a pydantic model, as far as we look."""
-
-    def model_dump(self, mode, by_alias):
-        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
-
-
-class Attribute(NamedTuple):
-    name: str
-    alias: "str | None" = None
-
-
-class Attrs:
-    """Is like an attrs class, as far as we look."""
-
-    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
-    _size, shape = 3, Spot(1)
-
-
-class Table:
-    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
-
-    columns = ("x",)
-
-    def __len__(self):
-        return 1
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __contains__(self, name):
-        return name in self.columns
-
-    def to_dict(self, orient):
-        return [{"x": Array(1)}] if orient == "records" else {}
-
-
-class Frame(Table):
-    """Is like a table of polars, as far as we look."""
-
-    def to_dicts(self):
-        return [{"x": 2}]
-
-
-class Chunk(list):
-    """Is like a table of pyarrow, as far as we look."""
-
-    def to_pylist(self):
-        return [{"x": 3}]
-
-
 class SubText(str):
     pass
 
@@ -1218,8 +1167,6 @@ class Unspeakable:
         (Corner.TOP_LEFT, "TOP_LEFT"),
         (Spot(1), {"x": 1, "y": 0.5}),
         (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
-        (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
-        (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
         (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
         (datetime.time(3, 4), "03:04:00"),
         (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
@@ -1230,9 +1177,6 @@ class Unspeakable:
         (bytearray(b"abc"), "YWJj"),
         (memoryview(b"abc"), "YWJj"),
         (Array(1, Array(2.5)), [1, [2.5]]),
-        (Table(), [{"x": [1]}]),
-        (Frame(), [{"x": 2}]),
-        (Chunk("x"), [{"x": 3}]),
         (types.MappingProxyType({"a": 1}), {"a": 1}),
         (range(3), [0, 1, 2]),
         (collections.deque([1]), [1]),
@@ -1310,8 +1254,6 @@ def test_any_value_has_a_json_form_that_stays_as_it_is(value):
 # ---------------------------------------------------------------------------
 # 4. Types: which schema has a type, and how does its JSON become a value?
 # ---------------------------------------------------------------------------
-T = typing.TypeVar("T")
-Number = typing.TypeVar("Number", int, float)
 UserId = typing.NewType("UserId", int)
 
 
@@ -1329,12 +1271,6 @@ class Node:
 
     value: int
     children: "list[Node]" = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Box(typing.Generic[T]):
-    item: T
-    spares: "list[T]" = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -1362,126 +1298,6 @@ class Pair(NamedTuple):
 
 class Bits(enum.Flag):
     A = 1
-
-
-class AttrsLike:
-    """Is like an attrs class, as far as we look."""
-
-    _size: int
-    shape: Optional[Pair]
-
-    class Attribute(NamedTuple):
-        name: str
-        default: Any
-        init: bool = True
-
-    class Nothing:
-        def __repr__(self):
-            return "NOTHING"
-
-    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
-
-    def __init__(self, size, shape=None):
-        self._size, self.shape = size, shape
-
-
-class PydanticLike:
-    """Is like a pydantic model, as far as we look."""
-
-    def __init__(self, name, home):
-        self.name, self.home = name, home
-
-    @classmethod
-    def model_json_schema(cls):
-        person = {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
-            "required": ["name", "home"],
-            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
-        }
-        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
-
-    @classmethod
-    def model_validate_json(cls, text):
-        value = json.loads(text)
-        if value["name"] == "":
-            raise PydanticLikeError
-        return cls(**value)
-
-    def model_dump(self, mode, by_alias):
-        return vars(self)
-
-
-class PydanticLikeError(Exception):
-    def errors(self):
-        return [{"msg": "must not be empty", "loc": ("name",)}]
-
-
-class OddPydanticLike(PydanticLike):
-    @classmethod
-    def model_json_schema(cls):
-        return {"type": "object", "properties": {"name": {"pattern": "("}}}
-
-
-class Says:
-    """Is like what annotated-types and pydantic put into Annotated."""
-
-    def __init__(self, **said):
-        self.__dict__.update(said)
-
-
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class Field(Says):
-    """Is like what pydantic's `Field(...)` gives, as far as we look."""
-
-    default = ...
-    default_factory = None
-
-    def is_required(self):
-        return self.default is ... and self.default_factory is None
-
-    def get_default(self, call_default_factory):
-        return self.default_factory() if self.default_factory else self.default
-
-
-@dataclasses.dataclass(init=False)
-class CheckedLike:
-    """Is like a dataclass of pydantic, as far as we look."""
-
-    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
-    shade: Shade
-
-    __pydantic_fields__ = {
-        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
-        "shade": Field(alias="colour", default=Shade.DARK),
-    }
-    def __init__(self, size, colour=Shade.DARK):
-        self.size, self.shade = size, colour
-
-
-@dataclasses.dataclass
-class DayBox(Box[datetime.date]):
-    note: str = ""
-
-
-@dataclasses.dataclass
-class Twice(Box[list[T]], typing.Generic[T]):
-    third: Optional[T] = None
-
-
-class SubTwice(Twice[int]):
-    pass
 
 
 INTEGER, NUMBER, STRING, NULL = {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "null"}
@@ -1537,12 +1353,6 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (tuple[()], array_of({}, minItems=0, maxItems=0), [], ()),
     (dict, mapping_to(True), {"a": 1.0}, {"a": 1.0}),
     (dict[str, int], mapping_to(INTEGER), {"a": 1.0}, {"a": 1}),
-    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
-    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
-    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
-    (dict[bool, None], None, {"true": None}, {True: None}),
-    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
-    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
     (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"),
     (Union[int, str], None, 5.0, 5),
     (Union[int, float], None, 5.5, 5.5),
@@ -1564,32 +1374,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (Corner, text_with(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
     (Annotated[int, "How many."], {"type": "integer", "description": "How many."}, 5.0, 5),
     (Annotated[int, {"minimum": 1, "examples": [2]}], {"type": "integer", "minimum": 1, "examples": [2]}, 5, 5),
-    (
-        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
-        4,
-        4,
-    ),
-    (
-        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
-        "a",
-        "a",
-    ),
-    (
-        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-        array_of(INTEGER, maxItems=3, description="Some."),
-        [],
-        [],
-    ),
     (typing.Final, {}, 5.0, 5.0),
     (typing.Final[int], INTEGER, 5.0, 5),
     (UserId, INTEGER, 5.0, 5),
-    (T, {}, 5.0, 5.0),
-    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     (Injected[int], INTEGER, 5.0, 5),
-    ("list[int]", array_of(INTEGER), [5.0], [5]),
-    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
     (datetime.date, text_with(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
     (datetime.time, text_with(format="time"), "12:30", datetime.time(12, 30)),
     (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
@@ -1612,32 +1400,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
         {"title": "a", "part": 2.0},
         {"title": "a", "part": 2},
     ),
-    (
-        Box[int],
-        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
-        {"item": 1.0, "spares": [2.0]},
-        Box(1, [2]),
-    ),
-    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (Node, None, {"value": 1, "children": []}, Node(1)),
     (Union[float, int], {"anyOf": [NUMBER, INTEGER]}, 2**53 + 1, 2**53 + 1),
     (Union[float, int, None], None, 5.0, 5.0),
     (Union[int, float], None, 5.0, 5.0),
-    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
-    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
-    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
-    (
-        CheckedLike,
-        None,
-        {"size": 1.0, "colour": "light"},
-        CheckedLike(1, Shade.LIGHT),
-    ),
-    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
-    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
-    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
-    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
-    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
 ]
 
 
@@ -1673,7 +1439,6 @@ def alike(one, other):
         (complex, "complex has no JSON form (write tuple[float, float])"),
         (typing.Iterator[int], "Iterator[int] has no JSON form"),
         (set[list[int]], "set[list[int]] has no JSON form (write"),
-        (dict[tuple[Any, int], int], "has no JSON form (write"),
         (Bits, "Bits has no JSON form (write"),
         (range, "range has no JSON form (write a dataclass"),
         (len, "has no JSON form"),
@@ -1684,12 +1449,7 @@ def alike(one, other):
         (callable, "has no JSON form (write a Literal of names"),
         (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
         (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
-        (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
-        (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
-        (Annotated[str, Says(min_length=-1)], "minLength: "),
-        (Optional[Literal[Says()]], "has no JSON form"),
-        ("Nowhere", "name 'Nowhere' is not defined"),
-        (list["Nowhere"], "name 'Nowhere' is not defined"),
+        (Optional[Literal[object()]], "has no JSON form"),
     ],
 )
 def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
@@ -1698,26 +1458,12 @@ def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem
     assert problem in str(caught.value)
 
 
-def test_a_schema_of_a_foreign_class_is_checked_too():
-    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
-        schema_of(list[OddPydanticLike])
-
-
 def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
     def look(call: typing.Callable, code: Annotated[str, {"pattern": "("}] = SubText("a")): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(look)
     assert "call: Callable has no" in str(caught.value) and 'pattern: "(" is not a supp' in str(caught.value)
-
-
-def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
-    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
-        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
-                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
-        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
-                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
-        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
 
 
 def test_swapped_arguments_of_from_json_are_told():
@@ -1736,15 +1482,6 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     )
 
 
-def test_a_type_that_grows_without_end_is_refused():
-    @dataclasses.dataclass
-    class Growing(typing.Generic[T]):
-        inner: "Growing[list[T]]"
-
-    with pytest.raises(ToolDefinitionError, match="nested"):
-        schema_of(Growing[int])
-
-
 @pytest.mark.parametrize(
     "annotation, wire, errors",
     [
@@ -1755,41 +1492,11 @@ def test_a_type_that_grows_without_end_is_refused():
         ),
         (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
         (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
-        (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
-        (
-            dict[tuple[int, int], int],
-            {"[1]": 1, "(": 2},
-            ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
-        ),
-        (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
         (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
         (Optional[datetime.time], "x", ['(root): "x" is not a time']),
         (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
         (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
         (int, "x", ['(root): "x" is not an integer']),
-        (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
-        (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
-         ['[1]: "2019-12-31" is less than 2020-01-01']),
-        (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
-         ['(root): "P1D" is not less than P1DT0H0M0S']),
-        (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
-         ['(root): "0.7" is not a multiple of 0.5']),
-        (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
-        (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
-        (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
-         ['(root): "1.23" has more decimal places than 1']),
-        (Annotated[decimal.Decimal, Says(gt=0)], "NaN",
-         ["(root): is refused (InvalidOperation: [<class 'decimal.InvalidOperation'>])"]),
-        (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
-         ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
-        (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
-        (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
-        (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
-        (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
-        (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
-        (DayBox, {"item": "x"}, ['item: "x" is not a date']),
-        (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
-        (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
         (pathlib.Path, 5, ["(root): 5 is not a string"]),
         (datetime.timedelta, "P", ['(root): "P" is not a duration']),
         (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
@@ -1914,34 +1621,6 @@ def test_a_class_whose_new_and_init_disagree_is_made_by_name():
     assert (made.x, made.y, made.made_with) == (1, 2, {"x": 1, "y": 2})
 
 
-class Known:
-    def holds(self, value):
-        return value == "a"
-
-
-def test_functions_in_notes_are_called_with_what_was_read_or_refused():
-    of_method = Annotated[str, Predicate(func=Known().holds)]
-    assert from_json(of_method, "a") == "a"
-    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
-        from_json(of_method, "b")
-    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
-        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
-    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
-        schema_of(set[Annotated[str, AfterValidator(func=list)]])
-    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
-    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
-    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
-        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
-            schema_of(Annotated[int, note])
-        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
-            ToolRegistry().register(annotated_with(note), name="f")
-
-
-def annotated_with(note):
-    def func(n: Annotated[int, note]): ...
-    return func
-
-
 @pytest.mark.parametrize(
     "cls, texts",
     [
@@ -2034,7 +1713,6 @@ def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_hol
             }
         },
     }
-    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
 
 
 def test_two_types_of_one_name_keep_their_own_definitions():
@@ -2046,14 +1724,12 @@ def test_two_types_of_one_name_keep_their_own_definitions():
 
 
 def test_none_is_allowed_beside_a_reference_that_does_not_allow_it():
-    Either = Alias("Either", Union[Node, int])
-
-    def take(one: Union[Node, int] = None, other: Node = None, alias: Optional[Either] = 1): ...
+    def take(one: Union[Node, int] = None, other: Node = None): ...
 
     schema = parameters_of(take)
     check_schema(schema)
-    assert is_valid({"one": None, "other": None, "alias": None}, schema)
-    assert [each["default"] for each in schema["properties"].values()] == [None, None, 1]
+    assert is_valid({"one": None, "other": None}, schema)
+    assert [each["default"] for each in schema["properties"].values()] == [None, None]
 
 
 def test_a_class_takes_what_its_constructor_takes():
@@ -2084,43 +1760,6 @@ def test_a_description_beside_a_reference_stays_there():
     assert schema_of(Annotated[Node, "First."])["description"] == "First."
 
 
-def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
-    assert schema_of(AttrsLike) == {
-        "description": "Is like an attrs class, as far as we look.",
-        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
-    }
-    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
-    assert alike((value._size, value.shape), (3, Pair(1)))
-    schema = schema_of(PydanticLike)
-    assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}}
-        and "discriminator" not in schema
-    )
-    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
-    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
-    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
-
-
-class Alias:
-    """Be what `type Json = ...` makes from Python 3.12 on."""
-
-    def __init__(self, name, value):
-        self.__name__, self.__type_params__, self.__value__ = name, (), value
-
-    __call__ = None  # so that typing of 3.10 takes it for a type
-
-
-@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
-def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
-    Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {
-        "$ref": "#/$defs/Tree",
-        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
-    }
-    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
-    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
-
-
 # --- properties: any type of ours, any value of it
 OFFSETS = st.none() | st.integers(-86_399, 86_399).map(
     lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
@@ -2141,7 +1780,7 @@ LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of di
         Literal["a", "b"]: st.sampled_from("ab"),
         bytes: st.binary(),
         uuid.UUID: st.uuids(),
-        decimal.Decimal: st.decimals(allow_nan=False),
+        decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
         datetime.date: st.dates(),
         datetime.datetime: st.datetimes(timezones=OFFSETS),
         datetime.time: st.times(timezones=OFFSETS),
@@ -2161,7 +1800,7 @@ SPELLED = {
     datetime.timedelta,
     ipaddress.IPv4Address,
 }
-KEYS = [str, int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]]
+KEYS = [str, *([int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]] if "types" in HERE_ARE else [])]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
 NAMES = st.lists(
     st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True
@@ -2696,30 +2335,6 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
     assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
 
 
-def test_a_field_as_a_default_is_read():
-    def look(
-        place: str = Field(description="Where."),
-        days: int = Field(default=3, metadata=[Says(ge=1)]),
-        when: datetime.date = Field(default=None),          # noqa: B008
-        tags: list = Field(default_factory=list),           # noqa: B008
-    ):
-        return place, days, when, tags
-
-    assert parameters_of(look) == object_with(
-        ["place"],
-        place={**STRING, "description": "Where."},
-        days={**INTEGER, "minimum": 1, "default": 3},
-        when={"anyOf": [text_with(format="date"), NULL], "default": None},
-        tags=array_of({}),
-    )
-    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
-    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
-    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
-    assert made[0] is not made[1]
-    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
-        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
-
-
 def test_odd_parameter_names_survive():
     def odd(
         title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
@@ -2831,33 +2446,6 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
 
 
 @pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
-def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
-    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
-
-
-def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children):
-        return children
-
-    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
-    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
-    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
-
-
-@pytest.mark.parametrize(
     "func, options, problems",
     [
         (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
@@ -2876,23 +2464,6 @@ def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
             {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
             ['parameters: "days" is filled in by the program (leave it out)'],
         ),
-        (
-            forecast,
-            {"parameters": int},
-            [
-                "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": Node},
-            [
-                'parameters: "value" is no parameter (there are: place, days, unit, when)',
-                'parameters: "children" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
         (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
         (type, {}, ["no signature found"]),
     ],
@@ -2905,81 +2476,18 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 
 
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
-    def bad(call: typing.Callable, shape: "Nowhere", who: Injected[str], good: int): ...  # noqa: F821
+    def bad(call: typing.Callable, shape: complex, who: Injected[str], good: int): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(bad)
     for problem in (
         "call: Callable has no JSON form (write",
-        "shape: NameError: name 'Nowhere' is not defined",
+        "shape: complex has no JSON form (write tuple[float, float])",
     ):
         assert problem in str(caught.value)
 
 
 # --- string annotations
-MODULE = """
-import dataclasses, functools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nowhere import Missing
-
-def logged(func):
-    @functools.wraps(func)
-    def wrapper(*args, **kwargs):
-        return func(*args, **kwargs)
-    return wrapper
-
-def make():
-    @dataclasses.dataclass
-    class Local:
-        number: int
-        inner: list[Local] = dataclasses.field(default_factory=list)
-    def use(it: Local, hidden: Missing = None) -> Missing:
-        return Local, it
-    return use
-
-def hides(it: int, hidden: Missing): ...
-"""
-
-
-LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
-
-
-@pytest.fixture(params=LATE)
-def written_apart(tmp_path, monkeypatch, request):
-    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("written_apart")
-    yield module
-    del sys.modules["written_apart"]
-
-
-def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
-    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
-        Local, it = bound_and_called(
-            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
-        )
-        assert alike(it, Local(1, [Local(2)]))
-
-
-def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
-        "it"
-    ]
-    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
-        parameters_of(written_apart.hides)
-
-
-def test_a_class_of_the_calling_function_is_found_by_its_name():
-    @dataclasses.dataclass
-    class Here:
-        number: int
-
-    def use(it: "Here"):
-        return it
-
-    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
@@ -5580,7 +5088,564 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
 # ---------------------------------------------------------------------------
-# (to come)
+class Modelled:
+    """Is like a pydantic model, as far as we look."""
+
+    def model_dump(self, mode, by_alias):
+        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
+
+
+class Attribute(NamedTuple):
+    name: str
+    alias: "str | None" = None
+
+
+class Attrs:
+    """Is like an attrs class, as far as we look."""
+
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
+    _size, shape = 3, Spot(1)
+
+
+class Table:
+    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
+
+    columns = ("x",)
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __contains__(self, name):
+        return name in self.columns
+
+    def to_dict(self, orient):
+        return [{"x": Array(1)}] if orient == "records" else {}
+
+
+class Frame(Table):
+    """Is like a table of polars, as far as we look."""
+
+    def to_dicts(self):
+        return [{"x": 2}]
+
+
+class Chunk(list):
+    """Is like a table of pyarrow, as far as we look."""
+
+    def to_pylist(self):
+        return [{"x": 3}]
+
+
+T = typing.TypeVar("T")
+
+
+Number = typing.TypeVar("Number", int, float)
+
+
+@dataclasses.dataclass
+class Box(typing.Generic[T]):
+    item: T
+    spares: "list[T]" = dataclasses.field(default_factory=list)
+
+
+class AttrsLike:
+    """Is like an attrs class, as far as we look."""
+
+    _size: int
+    shape: Optional[Pair]
+
+    class Attribute(NamedTuple):
+        name: str
+        default: Any
+        init: bool = True
+
+    class Nothing:
+        def __repr__(self):
+            return "NOTHING"
+
+    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+
+    def __init__(self, size, shape=None):
+        self._size, self.shape = size, shape
+
+
+class PydanticLike:
+    """Is like a pydantic model, as far as we look."""
+
+    def __init__(self, name, home):
+        self.name, self.home = name, home
+
+    @classmethod
+    def model_json_schema(cls):
+        person = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
+            "required": ["name", "home"],
+            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
+        }
+        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
+
+    @classmethod
+    def model_validate_json(cls, text):
+        value = json.loads(text)
+        if value["name"] == "":
+            raise PydanticLikeError
+        return cls(**value)
+
+    def model_dump(self, mode, by_alias):
+        return vars(self)
+
+
+class PydanticLikeError(Exception):
+    def errors(self):
+        return [{"msg": "must not be empty", "loc": ("name",)}]
+
+
+class OddPydanticLike(PydanticLike):
+    @classmethod
+    def model_json_schema(cls):
+        return {"type": "object", "properties": {"name": {"pattern": "("}}}
+
+
+class Says:
+    """Is like what annotated-types and pydantic put into Annotated."""
+
+    def __init__(self, **said):
+        self.__dict__.update(said)
+
+
+class Predicate(Says):
+    """Be named as a note of annotated-types."""
+
+
+class AfterValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class BeforeValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class Field(Says):
+    """Is like what pydantic's `Field(...)` gives, as far as we look."""
+
+    default = ...
+    default_factory = None
+
+    def is_required(self):
+        return self.default is ... and self.default_factory is None
+
+    def get_default(self, call_default_factory):
+        return self.default_factory() if self.default_factory else self.default
+
+
+@dataclasses.dataclass(init=False)
+class CheckedLike:
+    """Is like a dataclass of pydantic, as far as we look."""
+
+    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
+    shade: Shade
+
+    __pydantic_fields__ = {
+        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
+        "shade": Field(alias="colour", default=Shade.DARK),
+    }
+    def __init__(self, size, colour=Shade.DARK):
+        self.size, self.shade = size, colour
+
+
+@dataclasses.dataclass
+class DayBox(Box[datetime.date]):
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Twice(Box[list[T]], typing.Generic[T]):
+    third: Optional[T] = None
+
+
+class SubTwice(Twice[int]):
+    pass
+
+
+@pytest.mark.parametrize("value, form", [
+    (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
+    (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
+    (Table(), [{"x": [1]}]),
+    (Frame(), [{"x": 2}]),
+    (Chunk("x"), [{"x": 3}]),
+], ids=lambda value: type(value).__name__)
+def test_a_value_of_a_known_package_has_this_json_form(value, form):
+    test_a_value_has_this_json_form(value, form)
+
+
+FURTHER_TYPES = [  # as in TYPES
+    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
+    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
+    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
+    (dict[bool, None], None, {"true": None}, {True: None}),
+    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
+    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
+    (
+        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
+        4,
+        4,
+    ),
+    (
+        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
+        "a",
+        "a",
+    ),
+    (
+        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+        array_of(INTEGER, maxItems=3, description="Some."),
+        [],
+        [],
+    ),
+    (T, {}, 5.0, 5.0),
+    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
+    ("list[int]", array_of(INTEGER), [5.0], [5]),
+    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
+    (
+        Box[int],
+        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
+        {"item": 1.0, "spares": [2.0]},
+        Box(1, [2]),
+    ),
+    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
+    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
+    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
+    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
+    (
+        CheckedLike,
+        None,
+        {"size": 1.0, "colour": "light"},
+        CheckedLike(1, Shade.LIGHT),
+    ),
+    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
+    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
+    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
+    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
+    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
+]
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", FURTHER_TYPES, ids=lambda each: str(each)[:60])
+def test_a_further_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value):
+    test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value)
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (dict[tuple[Any, int], int], "has no JSON form (write"),
+    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
+    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
+    (Annotated[str, Says(min_length=-1)], "minLength: "),
+    ("Nowhere", "name 'Nowhere' is not defined"),
+    (list["Nowhere"], "name 'Nowhere' is not defined"),
+])
+def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
+    test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem)
+
+
+@pytest.mark.parametrize("annotation, wire, errors", [
+    (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
+    (
+        dict[tuple[int, int], int],
+        {"[1]": 1, "(": 2},
+        ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
+    ),
+    (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
+    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
+    (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
+     ['[1]: "2019-12-31" is less than 2020-01-01']),
+    (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
+     ['(root): "P1D" is not less than P1DT0H0M0S']),
+    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
+     ['(root): "0.7" is not a multiple of 0.5']),
+    (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
+    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
+    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
+     ['(root): "1.23" has more decimal places than 1']),
+    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
+     ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
+    (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
+    (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
+    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
+    (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
+    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
+    (DayBox, {"item": "x"}, ['item: "x" is not a date']),
+    (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
+    (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
+])
+def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
+    test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors)
+
+
+@pytest.mark.parametrize("func, options, problems", [
+    (
+        forecast,
+        {"parameters": int},
+        [
+            "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+    (
+        forecast,
+        {"parameters": Node},
+        [
+            'parameters: "value" is no parameter (there are: place, days, unit, when)',
+            'parameters: "children" is no parameter (there are: place, days, unit, when)',
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+])
+def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problems):
+    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
+
+
+def test_a_schema_of_a_foreign_class_is_checked_too():
+    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
+        schema_of(list[OddPydanticLike])
+
+
+def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
+    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
+        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
+                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
+        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
+                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
+        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
+
+
+def test_a_type_that_grows_without_end_is_refused():
+    @dataclasses.dataclass
+    class Growing(typing.Generic[T]):
+        inner: "Growing[list[T]]"
+
+    with pytest.raises(ToolDefinitionError, match="nested"):
+        schema_of(Growing[int])
+
+
+class Known:
+    def holds(self, value):
+        return value == "a"
+
+
+def test_functions_in_notes_are_called_with_what_was_read_or_refused():
+    of_method = Annotated[str, Predicate(func=Known().holds)]
+    assert from_json(of_method, "a") == "a"
+    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
+        from_json(of_method, "b")
+    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
+        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
+    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
+        schema_of(set[Annotated[str, AfterValidator(func=list)]])
+    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
+    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
+    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
+        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
+            ToolRegistry().register(annotated_with(note), name="f")
+
+
+def annotated_with(note):
+    def func(n: Annotated[int, note]): ...
+    return func
+
+
+def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
+    assert schema_of(AttrsLike) == {
+        "description": "Is like an attrs class, as far as we look.",
+        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
+    }
+    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
+    assert alike((value._size, value.shape), (3, Pair(1)))
+    schema = schema_of(PydanticLike)
+    assert (
+        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
+        and "discriminator" not in schema
+    )
+    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
+    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
+    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
+
+
+class Alias:
+    """Be what `type Json = ...` makes from Python 3.12 on."""
+
+    def __init__(self, name, value):
+        self.__name__, self.__type_params__, self.__value__ = name, (), value
+
+    __call__ = None  # so that typing of 3.10 takes it for a type
+
+
+def test_a_generic_type_is_named_after_its_arguments():
+    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
+
+
+def test_none_is_allowed_beside_an_alias_that_does_not_allow_it():
+    def take(alias: Optional[Alias("Either", Union[Node, int])] = 1): ...
+
+    schema = parameters_of(take)
+    assert is_valid({"alias": None}, schema) and schema["properties"]["alias"]["default"] == 1
+
+
+def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"types"}), tmp_path, monkeypatch)
+    needs = 'needs the chapter "types" (cut from this copy)'
+    for annotation, subject in [
+            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
+            (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
+            (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
+            ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"'), (Annotated[int, Says(ge=1)], "Says"),
+            (Annotated[str, Says(pattern="a")], "Says"), (Annotated[int, Predicate(func=bool)], "Predicate"),
+            (Annotated[int, Says(metadata=[Says(ge=1)])], "Says")]:
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.schema_of(annotation)
+        assert f"{subject} {needs}" in str(caught.value)
+
+    def look(n: int = Field(default=3)): ...
+    with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
+        core.parameters_of(look)
+    with pytest.raises(core.ToolDefinitionError, match=r'parameters: (\w+\.)?Node needs the chapter "types"'):
+        core.Tool.from_function(lambda **given: given, name="f", parameters=Node)
+    for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
+        assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
+
+
+@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
+def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
+    Tree = make("Tree", Union[int, typing.List["Tree"]])
+    assert schema_of(Tree) == {
+        "$ref": "#/$defs/Tree",
+        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
+    }
+    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
+    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
+
+
+def test_a_field_as_a_default_is_read():
+    def look(
+        place: str = Field(description="Where."),
+        days: int = Field(default=3, metadata=[Says(ge=1)]),
+        when: datetime.date = Field(default=None),          # noqa: B008
+        tags: list = Field(default_factory=list),           # noqa: B008
+    ):
+        return place, days, when, tags
+
+    assert parameters_of(look) == object_with(
+        ["place"],
+        place={**STRING, "description": "Where."},
+        days={**INTEGER, "minimum": 1, "default": 3},
+        when={"anyOf": [text_with(format="date"), NULL], "default": None},
+        tags=array_of({}),
+    )
+    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
+    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
+    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
+    assert made[0] is not made[1]
+    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
+        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
+
+
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children):
+        return children
+
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+MODULE = """
+import dataclasses, functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nowhere import Missing
+
+def logged(func):
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapper
+
+def make():
+    @dataclasses.dataclass
+    class Local:
+        number: int
+        inner: list[Local] = dataclasses.field(default_factory=list)
+    def use(it: Local, hidden: Missing = None) -> Missing:
+        return Local, it
+    return use
+
+def hides(it: int, hidden: Missing): ...
+"""
+
+
+LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
+
+
+@pytest.fixture(params=LATE)
+def written_apart(tmp_path, monkeypatch, request):
+    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("written_apart")
+    yield module
+    del sys.modules["written_apart"]
+
+
+def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
+    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
+        Local, it = bound_and_called(
+            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
+        )
+        assert alike(it, Local(1, [Local(2)]))
+
+
+def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
+    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
+        "it"
+    ]
+    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
+        parameters_of(written_apart.hides)
+
+
+def test_a_class_of_the_calling_function_is_found_by_its_name():
+    @dataclasses.dataclass
+    class Here:
+        number: int
+
+    def use(it: "Here"):
+        return it
+
+    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 # ---------------------------------------------------------------------------
@@ -6153,9 +6218,12 @@ def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
 
 def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, "{"), ("length", "{"), ("stop", {}), ("tool_calls", {})):
+    for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
         calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
         assert [call.arguments for call in calls] == [arguments, {"x": 1}]
+    for cut in (deltas[:1], deltas[::-1], [*deltas, [call_delta(2, "c", "h", None)]]):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*cut, finish=None)))
+        assert "{" in [call.arguments for call in calls if call.name != "g"]
 
 
 def test_a_message_in_place_of_a_delta_is_taken_whole():
@@ -8936,7 +9004,7 @@ def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
 def test_lone_surrogates_and_nan_do_not_reach_the_wire():
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[{"role": "user", "content": "\ud800é"}])
-        assert sent_body(requests[0])["messages"][0]["content"] == "?é"
+        assert sent_body(requests[0])["messages"][0]["content"] == "\\ud800é"
         with pytest.raises(ValueError):
             ask(url, temperature=math.nan)
 

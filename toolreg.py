@@ -101,14 +101,15 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
 
-def _needs_chapter(word: Any) -> str | None:
-    """Say which chapter has a word that nothing in this copy knows; None for a word of no chapter."""
+def _needs_chapter(word: Any, subject: str = "") -> str | None:
+    """Say which chapter has a word that nothing in this copy knows (of the `subject`); None for one of no chapter."""
     chapter = _CHAPTER_OF.get(word) if isinstance(word, str) else None
-    return chapter and f'{_shown(word)} needs the chapter "{chapter}" (cut from this copy)'
+    return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
@@ -255,6 +256,13 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
+def _printable(text: str) -> str:
+    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _json_writer() -> Callable[[Any], str]:
     """Make what writes JSON text.
 
@@ -265,19 +273,12 @@ def _json_writer() -> Callable[[Any], str]:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
             None, plain.default, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
     except (AttributeError, TypeError):             # another Python, with other internals
-        return plain.encode
-    return lambda value: "".join(encode(value, 0))
+        return lambda value: _printable(plain.encode(value))
+    return lambda value: _printable("".join(encode(value, 0)))
 
 
 # JSON text of a JSON value, UTF-8 as it is; TypeError, ValueError or RecursionError where it has no form
 _write_json = _json_writer()
-
-
-def _printable(text: str) -> str:
-    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _error_text(error: BaseException) -> str:
@@ -1159,37 +1160,37 @@ def to_json(value: Any) -> Any:
     >>> to_json({"pair": (1, 2), "tags": {"b", "a"}, 3: float("nan")})
     {'pair': [1, 2], 'tags': ['a', 'b'], '3': 'NaN'}
     """
-    return _json_form(value, set())
+    return _json_form(value)
 
 
-def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = False) -> Any:
+def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
+               strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
-    if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
+    if kind is bool or value is None or (kind is float and value - value == 0):
         return value
+    if kind is str:
+        return value if value.isascii() else _printable(value)
     if kind is int and value.bit_length() < WRITABLE_BITS:
         return value
     try:
         if id(value) in around or depth >= MAX_DEPTH:
             raise ValueError("contains itself, or is nested too deep")
-        around.add(id(value))
-        try:
-            if kind is dict:
-                return {key if type(key) is str else _key_form(key): _json_form(item, around, depth + 1, strict)
-                        for key, item in value.items()}
-            if kind is list or kind is tuple:
-                return [_json_form(item, around, depth + 1, strict) for item in value]
-            write = _writer_of(kind)                # type: ignore[arg-type]
-            return _json_form(write(value), around, depth, strict)
-        finally:
-            around.discard(id(value))
+        around = around | {id(value)}
+        if kind is dict:
+            return {key if type(key) is str and key.isascii() else _key_form(key):
+                    _json_form(item, around, depth + 1, strict) for key, item in value.items()}
+        if kind is list or kind is tuple:
+            return [_json_form(item, around, depth + 1, strict) for item in value]
+        return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
     except Exception:
         if strict:
             raise
-        return _stand_in(value)
+        return _text_instead(value)
 
 
-def _stand_in(value: Any) -> str:
+def _text_instead(value: Any) -> str:
+    """Give a text for what has no JSON form."""
     if isinstance(value, float):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
@@ -1230,37 +1231,36 @@ def _member_form(member: Any) -> Any:
     return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
-def _attrs_name(attribute: Any) -> str:
-    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
 def _full_name(thing: Any) -> str:
     """Give `module.name` of a class or a form of typing; a table of such names needs no imports."""
     module = str(getattr(thing, "__module__", ""))
     return f"{_MODULES.get(module, module)}.{getattr(thing, '__qualname__', '')}"
 
 
+def _first_fit(table: Iterable[tuple[Callable[[Any], bool], Any]], thing: Any) -> Any:
+    """Give what the first row that is for this thing holds; None where none is."""
+    return next((found for fits, found in table if fits(thing)), None)
+
+
+def _has_any(*attributes: str) -> Callable[[Any], bool]:
+    return lambda thing: any(getattr(thing, name, None) is not None for name in attributes)
+
+
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
 # how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    **dict.fromkeys(("decimal.Decimal", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
+    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath",
+                     "ipaddress._IPAddressBase"), str),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
     "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
 }
-# ... else by what it has: first come, first served
+# ... else by what it has: the first row that fits
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
-    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
-    (lambda kind: hasattr(kind, "__attrs_attrs__"),
-     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("model_dump", "__attrs_attrs__", "to_dicts", "to_pylist", "iterrows"),
+     lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
-    (lambda kind: hasattr(kind, "to_dicts"), lambda value: value.to_dicts()),   # tables: polars, pyarrow, pandas
-    (lambda kind: hasattr(kind, "to_pylist"), lambda value: value.to_pylist()),
-    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"),
-     lambda value: value.to_dict(orient="records")),
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
     (lambda kind: issubclass(kind, int), int),
     (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy and its like
@@ -1275,8 +1275,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
     named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
-    shaped = (write for fits, write in _WRITERS_BY_SHAPE if fits(kind))
-    write = next(named, None) or next(shaped, None)
+    write: Callable[[Any], Any] | None = next(named, None) or _first_fit(_WRITERS_BY_SHAPE, kind)
     if write is None:
         raise TypeError(f"{kind.__name__} has no JSON form")
     return write
@@ -1286,13 +1285,13 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # 4. Types: which schema has a type, and how does its JSON become a value?
 #    uses 1 2 3
 # ---------------------------------------------------------------------------
-_Read = Callable[[Any], Any]
+_Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
 _REQUIRED = inspect.Parameter.empty         # stands where there is no default
 _SOME_DEFAULT = object()                    # stands for one that is not shown
 
 
-def _same(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -1300,7 +1299,7 @@ class _Form(NamedTuple):
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
     schema: dict[str, Any]
-    read: _Read = _same
+    read: _Reader = _as_it_is
     hashable: bool = True
 
 
@@ -1312,6 +1311,8 @@ class _Field(NamedTuple):
     default: Any = _REQUIRED
     text: str = ""
     has_place: bool = False                     # it may be given without its name
+    notes: tuple[Any, ...] = ()                 # as in Annotated
+    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
 
 
 class _InjectedMark:
@@ -1329,24 +1330,24 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(parts: Iterable[tuple[str | int, _Read, Any]]) -> list[Any]:
+def _errors_at(key: str | int, unfit: ToolArgumentError) -> list[ValidationError]:
+    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+
+
+def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
     """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
     values, errors = [], []
     for key, read, part in parts:
         try:
             values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += _moved(unfit, key)
+            errors += _errors_at(key, unfit)
     if errors:
         raise _unfit(*errors)
     return values
 
 
-def _moved(unfit: ToolArgumentError, key: str | int) -> list[ValidationError]:
-    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-
-
-def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
+def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
     rows = tuple(readers.items())
 
@@ -1357,44 +1358,33 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
                 try:
                     values[name] = read_part(values[name])
                 except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
+                    errors += _errors_at(name, unfit)
         if errors:
             raise _unfit(*errors)
         return values
-    return read if rows else _same
+    return read if rows else _as_it_is
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read], in_order: Sequence[str] = ()) -> _Read:
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader], in_order: Sequence[str]) -> _Reader:
     """Make the reader of a class; what the class itself refuses is an error of the arguments.
 
     `in_order`: its parameters, if all of them can be given by place, which takes half the time.
     """
     read_fields, count = _reads_fields(readers), len(in_order)
-    rows = [(place, name, readers[name]) for place, name in enumerate(in_order) if name in readers]
 
     def read(value: Any) -> Any:
-        values: Any
-        by_place = len(value) == count
-        if by_place:
-            values, errors = [value[name] for name in in_order], []
-            for place, name, read_part in rows:     # as in _reads_fields
-                try:
-                    values[place] = read_part(values[place])
-                except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
-            if errors:
-                raise _unfit(*errors)
-        else:
-            values = read_fields(value)
+        values = read_fields(value)
         try:
-            return construct(*values) if by_place else construct(**values)
+            if len(values) == count:
+                return construct(*[values[name] for name in in_order])
+            return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
     return read
 
 
 def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # pydantic lists its errors with their places
+    try:                                            # some, as pydantic's, list what is wrong, with places
         return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
     except Exception:
         return _unfit(f"is refused ({_error_text(error)})")
@@ -1406,24 +1396,9 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
-def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
-    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
-    fits = _fits(form.schema, definitions)
-
-    def read_key(text: str) -> Any:
-        try:
-            value = text if fits(text) else _read_json(text)
-        except ValueError:
-            value = ...                             # fits nothing
-        if not (value is text or fits(value)):
-            raise _unfit(f"{_shown(text)} is not a key of the right type")
-        return form.read(value)
-    return read_key
-
-
-def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Read] = {}
+    by_type: dict[type, _Reader] = {}
 
     def read(value: Any) -> Any:
         kind = type(value)
@@ -1436,7 +1411,7 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     return read
 
 
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make a reader that tries them in turn, where the value fits.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
@@ -1473,19 +1448,19 @@ _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "numb
                str: ("string",), list: ("array",), dict: ("object",)}
 
 
-def _may_be(schema: dict[str, Any], kind: type) -> bool:
+def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -> bool:
     """Tell whether JSON of this Python type may fit the schema."""
+    if "$ref" in schema:
+        return behind_reference
     if "anyOf" in schema:
-        return any(_may_be(each, kind) for each in schema["anyOf"])
+        return any(_may_be(each, kind, behind_reference) for each in schema["anyOf"])
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
 def _takes_null(schema: dict[str, Any]) -> bool:
-    if "anyOf" in schema:
-        return any(map(_takes_null, schema["anyOf"]))
-    return "$ref" not in schema and _may_be(schema, type(None))
+    return _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1496,18 +1471,14 @@ def _as_float(value: Any) -> Any:
         return value                                # on purpose: a number that no float can hold is still a number
 
 
-_SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
-_ISO = (r"(?a)(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?"
-        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z")
-_DURATION = r"(?a)([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
 
 
-def _read_iso(cls: Any, text: str) -> Any:
+def _read_iso(cls: Any, found: re.Match[str]) -> Any:
     """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
-    found = re.match(_ISO, text)
-    if not found or bool(found[2]) != hasattr(cls, "hour"):     # a date-time without a time would be a guess
-        raise ValueError
     date, clock, second, fraction, offset = found.groups()
+    if bool(clock) != hasattr(cls, "hour"):         # a date-time without a time would be a guess
+        raise ValueError
     if offset:
         digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
         offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
@@ -1516,91 +1487,60 @@ def _read_iso(cls: Any, text: str) -> Any:
     return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
-def _read_duration(cls: Any, text: str) -> Any:
-    found = re.match(_DURATION, text)
-    if not found:
-        raise ValueError
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
     names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, found.groups()[1:]) if part})
-    return -duration if found[1] == "-" else duration
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
 
 
-def _read_base64(cls: Any, text: str) -> Any:
+def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     from base64 import b64decode
-    return cls(b64decode(text, validate=True))
+    return cls(b64decode(found.string, validate=True))
 
 
-# class -> (format, how its text is read; None: by the class itself)
-_SPELLED: dict[str, tuple[str, Callable[[Any, str], Any] | None]] = {
-    "datetime.datetime": ("date-time", _read_iso), "datetime.date": ("date", _read_iso),
-    "datetime.time": ("time", _read_iso), "datetime.timedelta": ("duration", _read_duration),
-    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None),
-    "ipaddress.IPv4Address": ("ipv4", None), "ipaddress.IPv6Address": ("ipv6", None),
-    "builtins.bytes": ("base64", _read_base64), "builtins.bytearray": ("base64", _read_base64),
-    **{f"pathlib.{pure}{system}Path": ("path", None) for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
+    return cls(found.string)
+
+
+_ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
+        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
+_DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
+             _read_duration)
+_WHATEVER = ".*", _read_by_class
+# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+    "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
+    "datetime.timedelta": ("duration", *_DURATION),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
+    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
+    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
+       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
 }
 
 
 def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
-    name, parse = _SPELLED[_full_name(cls)]
+    name, pattern, parse = _SPELLED[_full_name(cls)]
     article = {"i": "an ", "b": ""}.get(name[0], "a ")
 
     def read(text: str) -> Any:
         try:
-            return parse(cls, text) if parse else cls(text)
+            if found := re.match(pattern, text, re.ASCII | re.DOTALL):
+                return parse(cls, found)
         except (ValueError, ArithmeticError):
-            raise _unfit(f"{_shown(text)} is not {article}{name}") from None
+            pass
+        raise _unfit(f"{_shown(text)} is not {article}{name}")
     keyword = "contentEncoding" if name == "base64" else "format"
     return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
 
 
-# --- string annotations
-# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
-_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
-
-
-def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; names that are not found there are looked for in its callers."""
-    try:
-        return typing.get_type_hints(thing, include_extras=True)
-    except Exception:
-        hints = {}
-    for owner in reversed(getattr(thing, "__mro__", (thing,))):
-        names = _names_for(owner)
-        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
-            hints[name] = _resolved(annotation, names)
-    return hints
-
-
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
-    try:
-        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
-    except Exception as error:
-        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
-
-
-def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
-    names: dict[str, Any] = {}
-    frame: Any = sys._getframe()
-    while frame:
-        if frame.f_globals is not globals():
-            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
-        frame = frame.f_back
-    function = inspect.unwrap(owner)
-    if inspect.isfunction(function):
-        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
-    elif owner:
-        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names
-
-
 # --- rows: (annotation, its arguments, builder) -> form
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    if read is _same:
-        return construct
+def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
+    if read is _as_it_is:
+        return _as_it_is if construct is list else construct
     return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
 
 
@@ -1609,8 +1549,7 @@ def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        same = construct is list and item.read is _same
-        return _Form({"type": "array", "items": item.schema}, _same if same else _reads_array(construct, item.read),
+        return _Form({"type": "array", "items": item.schema}, _reads_array(construct, item.read),
                      hashable=construct is frozenset)
     return row
 
@@ -1630,31 +1569,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
 
 
-# in the names of an object, a key that is no text is JSON text
-_KEY_NAMES: dict[Any, dict[str, Any]] = {
-    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
-    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
-}
-
-
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
-    key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key, read = key.read, item.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
-    if read_key is read is _same:
-        return _Form(schema, hashable=False)
+    if args and args[0] not in (str, Any):
+        return build.refuse(annotation, word="key")
+    item = build.form(args[1] if args else Any)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
 
-    def read_items(value: Any) -> Any:
-        keys = zip(value, itertools.repeat(read_key), value)
-        parts = _read_parts([*keys, *zip(value, itertools.repeat(read), value.values())])
-        return dict(zip(parts, parts[len(value):]))
-    return _Form(schema, read_items, hashable=False)
+    def read(value: Any) -> Any:
+        return dict(zip(value, _read_parts(zip(value, itertools.repeat(item.read), value.values()))))
+    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1664,234 +1587,109 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_same} else _same
+    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_as_it_is} else _as_it_is
     return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
 
 
-def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
+def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
+    """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
-        wires = [value if type(value) in _SCALARS else _json_form(value, set(), strict=True) for value in args]
-        return _values_form(wires, args)
-    except (TypeError, ValueError):
+        wires = [_json_form(value, strict=True) for value in values]
+        kinds = {_SCALARS[type(wire)] for wire in wires}
+    except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-
-
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    if issubclass(cls, enum.Flag) or not len(cls):
-        return build.refuse(cls)
-    return _values_form([_member_form(member) for member in cls], list(cls))
-
-
-def _values_form(wires: Sequence[Any], values: Sequence[Any]) -> _Form:
-    """Offer the values that are written as `wires`; those that JSON may spell another way (5.0) need a reader."""
-    kinds = {_SCALARS[type(wire)] for wire in wires}
     schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
-    return _Form(schema, _same if plain else lambda wire: by_wire[type(wire) is bool, wire])
+    return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-# what a note in Annotated may say, as an attribute of annotated-types, pydantic's FieldInfo or their like -> keyword
-_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
-# ... and which limits it may set -> (keyword, what holds, what is wrong where it does not)
-_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
-    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
-    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
-    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
-    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
-    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
-    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
-    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
-    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
-}
-_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
-
-
-def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
-    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
-    keyword, holds, words = _LIMITS[attribute]
-    of_length = keyword in ("min", "max")
-    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
-    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
-            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
-    if keyword and isinstance(limit, (str, int, float)):
-        form.schema.update(dict.fromkeys(said, limit))
-        if len(said) == len(parts) and (form.read is _same or not of_length):       # a set may be shorter than its JSON
-            return form
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
-        return value
-    return form._replace(read=read)
-
-
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
-    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
-    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
-    alias = typing.get_origin(annotation) or annotation
-    value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
-    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
-
-
-def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
-    """Put the known types in the place of type variables."""
-    if isinstance(annotation, typing.TypeVar):
-        return known.get(annotation, annotation)
-    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
-    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
 
 
 # --- classes with named fields
-def _is_field(default: Any) -> bool:
-    """Tell whether a default is what pydantic's `Field(...)` gives: notes, and perhaps the real default."""
-    return hasattr(type(default), "is_required")
+def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
 
 
-def _default_in(info: Any) -> Any:
-    if info.is_required():
-        return _REQUIRED
-    return info.default if info.default_factory is None else _SOME_DEFAULT
+def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
+    """Give the form of a class that is made of these fields."""
+    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
+    text = cls.__dict__.get("__doc__") or ""
+    if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
+        schema = {"description": inspect.cleandoc(text), **schema}
+    in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
+    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+    return _Form(schema, read, hashable and cls.__hash__ is not None)
 
 
-def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
-    cls = typing.get_origin(annotation) if args else annotation
+# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
+_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
+_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
-    def make() -> _Form:
-        try:
-            rows = _known_fields(cls)
-        except Exception:                           # names that only a search finds
-            rows = _fields_of(cls, _hints_of(cls))
-        if args:
-            known = dict(zip(cls.__parameters__, args))
-            rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
-        outer, build.validated = build.validated, hasattr(cls, "__pydantic_fields__")
-        schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-        build.validated = outer
-        text = cls.__dict__.get("__doc__") or ""
-        if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
-            schema = {"description": inspect.cleandoc(text), **schema}
-        in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-        read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
-        return _Form(schema, read, hashable and cls.__hash__ is not None)
-    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+def _plain_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        return inspect.get_annotations(thing, **_LENIENT)
+
+
+_FIND_HINTS = [_plain_hints]                        # the last one is asked
+
+
+def _fields_of(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, or the names in a TypedDict."""
+    hints = _FIND_HINTS[-1](cls)
+    if issubclass(cls, dict):
+        return _typed_dict_fields(cls, hints)
+    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
-def _known_fields(cls: Any) -> list[_Field]:
-    return _fields_of(cls, typing.get_type_hints(cls, include_extras=True))
-
-
-def _fields_of(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    """Give the fields of a class with these hints; the annotations of some may be the exceptions that they led to."""
-    if hasattr(cls, "__orig_bases__"):
-        meant = _meant_in(cls, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-    return list((_typed_dict_fields if issubclass(cls, dict) else _constructor_fields)(cls, hints))
-
-
-def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
-    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
-    inherited: dict[str, Mapping[Any, Any]] = {}
-    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
-        origin = typing.get_origin(base) or base
-        if isinstance(origin, type):
-            args = [_filled(arg, known) for arg in typing.get_args(base)]
-            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
-    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
-    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
-
-
-def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    """Give what the constructor of a dataclass, NamedTuple or attrs class takes."""
-    infos = getattr(cls, "__pydantic_fields__", {})         # a dataclass of pydantic has them, too
-    attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
-    attributes.update({info.alias: name for name, info in infos.items()})
+def _constructor_fields(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, with its annotations as they stand."""
     by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
-        infos or hasattr(cls.__init__, "__wrapped__"))
-    for name, parameter in inspect.signature(cls).parameters.items():
-        attribute = attributes.get(name, name)
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else infos.get(attribute, parameter.default)
-        yield _Field(name, hints.get(attribute, Any), default,
-                     has_place=by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
+        hasattr(cls.__init__, "__wrapped__"))
+    rows = []
+    for name, parameter in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items():
+        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
+        has_place = by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        rows.append(_noted_default(_Field(name, parameter.annotation, default, has_place=has_place)))
+    return rows
 
 
 _FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
+    rows = []
     for name, annotation in hints.items():
         required, inner = name in cls.__required_keys__, annotation
         while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
             required = word == "typing.Required" or (required and word != "typing.NotRequired")
             inner = typing.get_args(inner)[0]
-        yield _Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT)
+        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
+    return rows
 
 
 _QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
+_has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
 
 
-def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
-    def adopt(part: Any) -> Any:
-        """Refer to what the model defines as to a named type of ours."""
-        if not isinstance(part, dict):
-            return part
-        target = part.pop("$ref", None)
-        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
-        place.update(part)
-        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
-        return place
-
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
-    def make() -> _Form:
-        try:
-            schema = cls.model_json_schema()
-        except Exception as error:
-            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
-        for name, definition in schema.pop("$defs", {}).items():
-            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
-        build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
-    return build.named(cls, cls.__name__, make)
+def _noted_default(field: _Field) -> _Field:
+    """Take a default that is a note for one."""
+    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    return take(field) if take else field
 
 
-def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(annotation)
+# --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
+def _refused_as(word: str | None) -> _TypeRow:
+    return lambda annotation, args, build: build.refuse(annotation, word=word)
 
 
-# --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
 _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(("typing.Any", "builtins.object", "inspect._empty"),
                     lambda given, args, build: _Form({}, hashable=False)),
@@ -1899,7 +1697,7 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: build.form(args[0] if args else Any)),
     **dict.fromkeys(("typing.Union", "types.UnionType"),
                     lambda given, args, build: _union_of(map(build.form, args), build)),
-    "typing.Literal": _literal, "typing.LiteralString": lambda given, args, build: build.form(str),
+    "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
                      "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
     **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
@@ -1910,19 +1708,29 @@ _ROWS: dict[str, _TypeRow] = {
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
-_FIELD_MARKS = ("__dataclass_fields__", "__attrs_attrs__", "_field_defaults", "__required_keys__")
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
-    (lambda head: isinstance(head, (str, typing.ForwardRef)),
-     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
-    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
-        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
-    (lambda head: hasattr(head, "__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
-    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
-    (lambda head: not isinstance(head, type), _refused),
+    (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+    (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
+    (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
+    (_has_any("__value__"), _refused_as("type-alias")),
+    (lambda head: not isinstance(head, type), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
-    (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
-    (lambda head: any(hasattr(head, mark) for mark in _FIELD_MARKS), _named_fields),
-    (lambda head: True, _refused),
+    (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
+    (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
+    (_has_fields, _class_with_fields),
+    (lambda head: True, _refused_as(None)),
+]
+# a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
+_NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
+    (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
+              "pattern", "description", "documentation", "metadata", "func", "is_required"),
+     lambda form, note, build: build.refuse(type(note), word="note")),
+]
+# a default that is a note -> the field that has both
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+    (lambda default: hasattr(type(default), "is_required"),
+     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1936,7 +1744,8 @@ _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where 
 
 @functools.lru_cache(maxsize=512)
 def _row_of(head: Any) -> _TypeRow:
-    return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
+    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
+    return row
 
 
 class _Builder:
@@ -1950,7 +1759,7 @@ class _Builder:
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
-        self.validated = False                              # whether pydantic will call the functions in notes itself
+        self.validated = False                              # whether the function or class checks its notes itself
         self.place = ""
         self.depth = 0
 
@@ -1958,7 +1767,7 @@ class _Builder:
         """Give the form of a type as a part of this schema."""
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
-            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _same))
+            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
         if annotation is None:
             return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
@@ -1969,46 +1778,36 @@ class _Builder:
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
-            row = _refused
+            row = _refused_as(None)
         form = row(annotation, args, self)
         self.depth -= 1
         return form
 
-    def refuse(self, annotation: Any, instead: str | None = None) -> _Form:
-        """Note that a type has no JSON form, and what to write instead."""
+    def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
+        """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
         if isinstance(annotation, Exception):
             problem = _error_text(annotation)
         else:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
             known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"
+            problem = (_needs_chapter(word, text)
+                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
-        """Give the form that keeps to a note as well."""
+        """Give the form that keeps to what stands behind the type in Annotated as well."""
         if isinstance(note, str):
             form.schema["description"] = note
         elif isinstance(note, Mapping):
             self.foreign = True
-            form.schema.update(to_json(note))
-        else:
-            metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
-            form = functools.reduce(self.noted, metadata if isinstance(metadata, (list, tuple)) else (), form)
-            for attribute in _LIMITS:
-                limit = getattr(note, attribute, None)
-                if limit is not None and not callable(limit):
-                    self.foreign = True
-                    form = _limited(form, attribute, limit)
-            for attribute, keyword in _NOTES.items():
-                text = getattr(note, attribute, None)
-                text = getattr(text, "pattern", text)
-                if isinstance(text, str):
-                    self.foreign = self.foreign or keyword == "pattern"
-                    form.schema[keyword] = text
-            if callable(getattr(note, "func", None)) and not self.validated:
-                form = _calling(form, note) or self.refuse(type(note).__name__, "a pydantic model with this field")
+            try:
+                form.schema.update(_json_form(note, strict=True))
+            except Exception:
+                return self.refuse("keywords that JSON cannot say", "values that it has")
+        elif keep := _first_fit(_NOTES, note):
+            return keep(form, note, self)       # type: ignore[no-any-return]
         return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
@@ -2041,19 +1840,16 @@ class _Builder:
             return form
         return form._replace(schema=place or self.refer(key, name))
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
+    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, _ in rows:
+        for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            form = self.form(annotation)
-            if default is not _REQUIRED and _is_field(default):
-                form, default = self.noted(form, default), _default_in(default)
-            schema, read, hashable = form
+            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
-                schema, read, hashable = _union_of([form, _Form({"type": "null"})], self)
+                schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
             properties[name] = schema
             if text:
                 schema["description"] = text
@@ -2061,7 +1857,7 @@ class _Builder:
                 required.append(name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _same:
+            if read is not _as_it_is:
                 readers[name] = read
             all_hashable = all_hashable and hashable
         self.place = place
@@ -2080,7 +1876,7 @@ class _Builder:
             schema["default"] = default
             return
         try:
-            self.defaults.append((schema, _json_form(default, set(), strict=True)))
+            self.defaults.append((schema, _json_form(default, strict=True)))
         except Exception:
             pass                                    # on purpose: such a default is the function's own affair
 
@@ -2189,7 +1985,7 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
 
 # ---------------------------------------------------------------------------
 # 6. Functions: what does a function take?
-#    uses 1 2 3 4 5
+#    uses 1 3 4 5
 # ---------------------------------------------------------------------------
 _compiled = functools.cache(re.compile)     # when first needed: compiling costs more than importing
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -2272,7 +2068,6 @@ def _prose(text: str) -> str:
 # --- signatures
 _ANNOTATED: Any = type(Injected)
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
-_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
 class _Takes:
@@ -2308,7 +2103,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _hints_of(holder)
+    hints = _FIND_HINTS[-1](holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints[name] if name in hints else parameter.annotation
@@ -2324,7 +2119,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
+                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
     _check_taken(takes, parameters, build)
     return takes
 
@@ -2332,8 +2127,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 def _take_rest(annotation: Any, takes: _Takes) -> None:
     """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
     if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        keys = typing.get_args(annotation)[0]
-        takes.offered.extend(_fields_of(keys, _hints_of(keys)))
+        takes.offered.extend(_fields_of(typing.get_args(annotation)[0]))
     else:
         takes.rest.append(annotation)
 
@@ -2379,30 +2173,25 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    if parameters is None:
-        schema, read = _from_signature(takes, build)
-    elif isinstance(parameters, Mapping):
-        schema, read = _from_contract(parameters, takes, build)
-    else:
-        schema, read = _from_model(parameters, takes, build)
+    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
 
-def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     schema, readers, _ = build.object_of(takes.offered)
     read = _reads_fields(readers)
     if takes.rest:
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _same:
-            known = {**dict.fromkeys(takes.names(), _same), **readers}
+        if rest.read is not _as_it_is:
+            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
             return build.finish(schema), lambda value: (
                 _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
     return build.finish(schema), read
 
 
-def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
     properties = contract.get("properties")
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
@@ -2413,31 +2202,31 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
             form = _form_of(each.annotation)
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _same:
+        if form.read is not _as_it_is:
             readers[each.name] = _reads_if_fitting(form)
     return dict(contract), _reads_fields(readers)
 
 
-def _reads_if_fitting(form: _Form) -> _Read:
+def _reads_if_fitting(form: _Form) -> _Reader:
     fits = _fits(form.schema, {})
     return lambda value: form.read(value) if fits(value) else value
 
 
-def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
-    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(model) if isinstance(typing.get_origin(model) or model, type) else _Form({})
-    schema = build.finish(form.schema)
-    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
-    if "properties" not in schema:
-        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    names = list(getattr(model, "model_fields", schema.get("properties", ())))
-    _check_names(names, True, takes, build)
+def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
+    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
+    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
+    build.problems.append(f"parameters: {known}")
+    _check_names((), True, takes, build)
+    return {}, _as_it_is
 
-    def read(arguments: Any) -> Any:
-        made = form.read(arguments)
-        return made if isinstance(made, dict) else {name: getattr(made, name) for name in names}
-    return schema, read
+
+# what is given as `parameters=` -> (schema, reader of the arguments)
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature),
+    (lambda given: isinstance(given, Mapping), _from_contract),
+    (lambda given: True, _not_taken),
+]
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -2449,17 +2238,15 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
         elif name not in known and not takes.rest:
             build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
     for each in takes.offered:
-        default = _default_in(each.default) if _is_field(each.default) else each.default
-        if default is _REQUIRED and each.name not in given and complete:
+        if each.default is _REQUIRED and each.name not in given and complete:
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
+def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
     """Make what turns arguments into (args, kwargs); `checked`: the schema refuses names that are not taken."""
-    held = {each.name: each.default for each in takes.offered
-            if each.default is not _REQUIRED and _is_field(each.default) and not each.default.is_required()}
+    held = {each.name: each.make_default for each in takes.offered if each.make_default}
     if not (takes.positional or takes.hidden or held) and (checked or takes.rest):
-        return None if read is _same else lambda arguments: ((), read(arguments))
+        return None if read is _as_it_is else lambda arguments: ((), read(arguments))
     known = takes.names()
 
     def bind(arguments: dict[str, Any], given: Mapping[str, Any] = {}) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -2469,7 +2256,7 @@ def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         kwargs = dict(read(arguments))
         for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name].get_default(call_default_factory=True)
+            kwargs[name] = held[name]()
         given = {name: given[name] for name in takes.declared if name in given}
         lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
         if lacking:
@@ -4933,9 +4720,362 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses nothing
+#    uses 1 2 3 4 6
 # ---------------------------------------------------------------------------
-# (to come)
+def _attrs_name(attribute: Any) -> str:
+    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
+    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return name
+
+
+def _dump(model: Any) -> Any:
+    """Write a pydantic model under its aliases, unless it says otherwise."""
+    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+
+
+_WRITERS_BY_SHAPE[:0] = [
+    (_has_any("model_dump"), _dump),
+    (_has_any("__attrs_attrs__"),
+     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
+    (_has_any("to_pylist"), lambda value: value.to_pylist()),
+    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"), lambda value: value.to_dict(orient="records")),
+]
+
+
+# --- notes of annotated-types, pydantic and their like: known by the attributes that they have
+_TEXTS_IN_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
+# the limits that a note may set -> (keyword, what holds, what is wrong where it does not)
+_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
+    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
+    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
+    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
+    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
+    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
+    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
+    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
+    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
+    inner = getattr(note, "metadata", None)             # where FieldInfo keeps the constraints
+    form = functools.reduce(build.noted, inner if isinstance(inner, (list, tuple)) else (), form)
+    for attribute in _LIMITS:
+        limit = getattr(note, attribute, None)
+        if limit is not None and not callable(limit):
+            build.foreign = True
+            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+    for attribute, keyword in _TEXTS_IN_NOTES.items():
+        text = getattr(note, attribute, None)
+        text = getattr(text, "pattern", text)
+        if isinstance(text, str):
+            build.foreign = build.foreign or keyword == "pattern"
+            form.schema[keyword] = text
+    if callable(getattr(note, "func", None)) and not build.validated:
+        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
+
+
+def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
+    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
+    keyword, holds, words = _LIMITS[attribute]
+    of_length = keyword in ("min", "max")
+    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
+    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
+            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
+    if keyword and isinstance(limit, (str, int, float)) and limit not in (math.inf, -math.inf):
+        form.schema.update(dict.fromkeys(said, limit))
+        if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
+            return form
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            fits = value is None or holds(value, limit)
+        except Exception as error:
+            if not said:
+                raise _refused_by(error) from None
+            fits = True                             # the limit is about another member of the union
+        if not fits:
+            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        return value
+    return form._replace(read=read)
+
+
+def _calling(form: _Form, note: Any) -> _Form | None:
+    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
+    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            given = func(value)
+            fits = changes or bool(given)
+        except Exception as error:
+            raise _refused_by(error) from None
+        if not fits:
+            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
+        return given if changes else value
+    if alone and (changes or "Predicate" in kinds):
+        return form._replace(read=read, hashable=form.hashable and not changes)
+    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
+
+
+def _split_default(field: _Field) -> _Field:
+    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
+    info = field.default
+    if info.is_required():
+        return field._replace(default=_REQUIRED, notes=(info,))
+    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
+                          make_default=lambda: info.get_default(call_default_factory=True))
+
+
+_NOTES.insert(0, (lambda note: True, _with_note))
+_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
+
+
+# --- names that are not found where an annotation stands
+def _searched_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
+    owners = getattr(thing, "__mro__", (thing,))
+    if not any(map(_type_parameters, owners)):
+        try:
+            return typing.get_type_hints(thing, include_extras=True)
+        except Exception:
+            pass                                    # on purpose: the search tells what is not found
+    hints = {}
+    for owner in reversed(owners):
+        names = _names_for(owner)
+        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
+            hints[name] = _resolved(annotation, names)
+    return hints
+
+
+def _further_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
+    hints = _searched_hints(thing)
+    if isinstance(thing, type):
+        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
+        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
+    return hints
+
+
+def _type_parameters(owner: Any) -> dict[str, Any]:
+    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
+    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
+    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
+        around.append(getattr(around[-1], name, None))
+    return {each.__name__: each for thing in [*around, owner] for each in getattr(thing, "__type_params__", ())}
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
+    except Exception as error:
+        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
+
+
+def _names_for(owner: Any) -> dict[str, Any]:
+    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    names: dict[str, Any] = {}
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_globals is not globals():
+            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
+        frame = frame.f_back
+    function = inspect.unwrap(owner)
+    if inspect.isfunction(function):
+        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
+    elif owner:
+        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
+    return names | _type_parameters(owner)
+
+
+_FIND_HINTS.append(_further_hints)
+
+
+# --- generics
+def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
+    """Put the known types in the place of type variables."""
+    if isinstance(annotation, typing.TypeVar):
+        return known.get(annotation, annotation)
+    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
+    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+
+
+def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
+    inherited: dict[str, Mapping[Any, Any]] = {}
+    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
+        origin = typing.get_origin(base) or base
+        if isinstance(origin, type):
+            args = [_filled(arg, known) for arg in typing.get_args(base)]
+            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
+    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
+    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
+
+
+def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
+    alias = typing.get_origin(annotation) or annotation
+    value = _filled(_resolved(alias.__value__, _names_for(alias)), dict(zip(alias.__type_params__, args)))
+    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
+
+
+# --- classes with named fields: generic ones, those of attrs, dataclasses of pydantic
+def _attribute_names(cls: Any) -> dict[str, str]:
+    """Give the attributes by the names that the constructor takes for them, where these are others."""
+    aliases = {info.alias: name for name, info in getattr(cls, "__pydantic_fields__", {}).items() if info.alias}
+    return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
+
+
+def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
+    cls = typing.get_origin(annotation) if args else annotation
+    known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
+    attributes = _attribute_names(cls)
+
+    def make() -> _Form:
+        rows = []
+        for row in _fields_of(cls):
+            info = infos.get(attributes.get(row.name, row.name))
+            row = row._replace(annotation=_filled(row.annotation, known))
+            rows.append(_split_default(row._replace(default=info, has_place=False)) if info else row)
+        outer, build.validated = build.validated, bool(infos)
+        form = _object_class(cls, rows, build)
+        build.validated = outer
+        return form
+    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+
+def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
+    def adopt(part: Any) -> Any:
+        """Refer to what the model defines as to a named type of ours; close objects where the model says nothing."""
+        if not isinstance(part, dict):
+            return part
+        target = part.pop("$ref", None)
+        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
+        place.update(part)
+        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
+        if "properties" in place:
+            place.setdefault("additionalProperties", False)
+        return place
+
+    def read(value: Any) -> Any:
+        try:
+            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
+        except Exception as error:
+            raise _refused_by(error) from None
+
+    def make() -> _Form:
+        try:
+            schema = cls.model_json_schema()
+        except Exception as error:
+            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
+        for name, definition in schema.pop("$defs", {}).items():
+            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        build.foreign = True
+        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+    return build.named(cls, cls.__name__, make)
+
+
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
+_ROWS_BY_SHAPE[:0] = [
+    (lambda head: isinstance(head, (str, typing.ForwardRef)),
+     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
+        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
+    (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
+    (_is_further_class, _further_class),
+]
+
+
+# --- a class as `parameters=`
+def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
+    form = build.form(cls)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        return _not_taken(None, takes, build)
+    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        if isinstance(made, dict):
+            return made
+        further = getattr(made, "model_extra", None) if takes.rest else None
+        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
+    return schema, read
+
+
+_PARAMETERS.insert(0, (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class))
+
+
+# --- mappings: in the names of an object, a key that is no text is JSON text
+_KEY_NAMES: dict[Any, dict[str, Any]] = {
+    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
+    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
+}
+
+
+def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
+    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
+    fits = _fits(form.schema, definitions)
+
+    def read_key(text: str) -> Any:
+        try:
+            value = text if fits(text) else _read_json(text)
+        except ValueError:
+            value = ...                             # fits nothing
+        if not (value is text or fits(value)):
+            raise _unfit(f"{_shown(text)} is not a key of the right type")
+        return form.read(value)
+    return read_key
+
+
+def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
+    if not args or args[0] is str:
+        return _mapping(annotation, args, build)
+    key, item = build.form(args[0]), build.form(args[1])
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
+    read_key = key.read
+    if key.schema not in ({}, {"type": "string"}):
+        key = build.hashed(key, annotation)
+        read_key = _reads_key(key, build.definitions)
+        wires = key.schema.get("enum", ())
+        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+        schema.update({"propertyNames": dict(names)} if names else {})
+
+    def read(value: Any) -> Any:
+        keys = zip(value, itertools.repeat(read_key), value)
+        parts = _read_parts([*keys, *zip(value, itertools.repeat(item.read), value.values())])
+        first: dict[Any, str] = {}
+        twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
+                 for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
+        if twice:
+            raise _unfit(*twice)
+        return dict(zip(parts, parts[len(value):]))
+    return _Form(schema, read, hashable=False)
+
+
+_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
+                           _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
