@@ -7803,7 +7803,10 @@ def _tidied(source: str) -> str:
             known, node.names = node.names, [
                 each for each in node.names if (each.asname or each.name.partition(".")[0]) in used]
             if node.names != known:
-                gone[node] = ast.unparse(node) + "\n" if node.names else ""
+                said = ast.unparse(node)
+                if len(said) > 120:
+                    said = said.replace(" import ", " import (\n    ").replace(", ", ",\n    ") + ",\n)"
+                gone[node] = said + "\n" if node.names else ""
     for node, left in gone.items():
         lines[node.lineno - 1:node.end_lineno] = [left] + [""] * ((node.end_lineno or 0) - node.lineno)
     return re.sub(r'"""\n\n\n(?=    )', '"""\n\n', "".join(lines))        # where all declarations of a class went
