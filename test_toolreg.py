@@ -3443,6 +3443,7 @@ def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_say
     assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
 
 
+@of("strict")
 def test_strict_needs_coercion():
     with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
         ToolRegistry([add], coerce=False).get_schemas(strict=True)
@@ -3632,6 +3633,7 @@ def threads():
     return threading
 
 
+@of("anthropic")
 def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
     def grow(items: list) -> list:
         items.append("grown")
@@ -7877,6 +7879,7 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
 
 
+@of("async")
 def test_the_registry_gets_the_tools_and_can_call_them_async():
     with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
         registry = ToolRegistry(think_augment=True)
@@ -8111,6 +8114,7 @@ def call_content(client, name, /, **arguments):
     return client.call_tool(name, arguments)["content"][0]["text"]
 
 
+@of("schema")
 def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
     registry = ToolRegistry()
     with McpClient(mcp_child()) as client:
@@ -8127,6 +8131,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert registry.invoke("a_tool", {}).content == "{}"
 
 
+@of("async")
 @pytest.mark.parametrize("name, arguments, content, value", [
     ("add", {"a": "2"}, "3", {"result": 3}),
     ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
