@@ -304,7 +304,8 @@ def test_a_configuration_file_with_two_servers(start):
     registry = ToolRegistry()
     with pytest.warns(toolreg.ToolRegWarning, match="gone: http://127.0.0.1"):
         tools = registry.register_from_mcp({"mcpServers": entries})
-    assert set(tools.refused) <= {"gone", *(f"all-{name}" for name in TASKS)} and "gone" in tools.refused and {"all-echo", "one-add"} < set(registry.list_tools())
+    assert "gone" in tools.refused and set(tools.refused) <= {"gone", *(f"all-{name}" for name in TASKS)}
+    assert {"all-echo", "one-add"} < set(registry.list_tools())
     assert registry.invoke("one-add", {"a": 1}).content == "2"
     assert registry.invoke("all-echo", {"message": "x"}).content == "Echo: x"
 
