@@ -525,8 +525,9 @@ def test_the_readme_holds(tmp_path, monkeypatch):
 def test_the_readme_says_what_the_core_and_each_chapter_weigh():
     said = dict(re.findall(r"^\| (?:`(\w+)`|the core) \| (\d+) \| \d+ \|", (HERE / "README.md").read_text("utf-8"), re.M))
     texts = {"": CORE, **{section.key: section.text for section in TAIL if len(section.text.splitlines()) > 12}}
-    assert {name: int(lines) for name, lines in said.items()} == {
-        name: round(len(text.splitlines()), -1) for name, text in texts.items()}
+    assert said.keys() == texts.keys()
+    assert not {name: (said[name], len(text.splitlines())) for name, text in texts.items()
+                if abs(int(said[name]) - len(text.splitlines())) > 10}
 
 
 def test_a_readme_block_of_python_is_run_here_or_beside_its_counterpart():
