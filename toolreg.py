@@ -4871,7 +4871,8 @@ def _type_parameters(owner: Any) -> dict[str, Any]:
     around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
     for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
         around.append(getattr(around[-1], name, None))
-    return {each.__name__: each for thing in [*around, owner] for each in getattr(thing, "__type_params__", ())}
+    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
+    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}      # of `type`: no tuple
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
