@@ -4872,7 +4872,7 @@ def _type_parameters(owner: Any) -> dict[str, Any]:
     for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
         around.append(getattr(around[-1], name, None))
     known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
-    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}      # of `type`: no tuple
+    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
