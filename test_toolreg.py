@@ -6225,7 +6225,8 @@ def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there
     for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
         calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
         assert [call.arguments for call in calls] == [arguments, {"x": 1}]
-    for cut in (deltas[:1], deltas[::-1], [*deltas, [call_delta(2, "c", "h", None)]]):
+    begun = [call_delta(0, "a", "f", "")]       # an empty text says that there is more to come
+    for cut in (deltas[:1], deltas[::-1], [*deltas, [call_delta(2, "c", "h", None)]], [begun], [begun, deltas[1]]):
         calls = parse_tool_calls(collect_stream(chat_chunks(*cut, finish=None)))
         assert "{" in [call.arguments for call in calls if call.name != "g"]
 

@@ -5416,20 +5416,20 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
-    last = calls[-1]["function"]["arguments"] if calls else ""
-    if not reason and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
+    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
     for call in calls:
         call["id"], function = call["id"] or _fresh_id(), call["function"]
-        if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
+        given = function["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
             function["arguments"] = _CUT
-        elif function["arguments"] == "":
+        elif given in (None, ""):
             function["arguments"] = "{}"
     return {**message, "tool_calls": calls} if calls else message
 
 
 def _says_nothing(arguments: Any) -> bool:
-    return arguments == {} or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+    return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
 
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
@@ -5440,7 +5440,7 @@ def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[
     index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
     call = _call_meant(entry["id"], index, name, new, before, latest)
     if call is None:
-        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
         calls.append(call)
     known = call["function"]
     known["name"] += name if name != known["name"] else ""
@@ -5475,9 +5475,9 @@ def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[
 
 def _more_arguments(known: Any, new: Any) -> Any:
     """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
-    if new is None or (isinstance(new, str) and not new.strip() and not isinstance(known, str)):
+    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
         return known
-    if known == "" or (_says_nothing(known) and not _says_nothing(new)):
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
         return new
     return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
 
