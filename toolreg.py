@@ -2572,7 +2572,7 @@ def _fresh_id() -> str:
 
 
 def _is_made_up(call_id: str) -> bool:
-    return re.fullmatch("call_[0-9a-f]{24}", call_id) is not None
+    return len(call_id) == 29 and re.fullmatch("call_[0-9a-f]{24}", call_id) is not None     # the length is seen sooner
 
 
 # --- calls in
