@@ -303,6 +303,12 @@ def test_imports_stand_at_the_top_or_first_in_the_function_that_needs_them():
     assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= {"annotationlib"}
 
 
+def test_no_variable_has_the_name_of_an_imported_module():
+    modules = {alias.asname or alias.name for node in TREE.body if isinstance(node, ast.Import) for alias in node.names}
+    stored = {node.id for node in ast.walk(TREE) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    assert modules and not modules & stored        # else a copy would seem to use a module that it does not
+
+
 def test_what_is_exported_is_public_documented_and_in_the_readme():
     assert len(set(toolreg.__all__)) == len(toolreg.__all__)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

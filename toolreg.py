@@ -740,9 +740,9 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
             return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        types = dict.fromkeys(map(_other_type, faults))
-        if "" not in types:
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
+        expected = dict.fromkeys(map(_other_type, faults))
+        if "" not in expected:
+            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
         memo = node.compiler.memo
         memo[_choice] = memo.get(_choice, 0) + 1
         if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
@@ -5129,30 +5129,30 @@ def _simple(schema: Any) -> dict[str, Any]:
 def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
     schema = _simple(schema)
-    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    allowed, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
     faults = {
         **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
-        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
-        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
-        "an object with branches": "object" in types and "anyOf" in schema,
+        "$ref beside other keywords": "$ref" in schema and (allowed or not schema.keys() <= _BESIDE_REFERENCES),
+        "a value of any type": not allowed and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in allowed and "anyOf" in schema,
         "an object with names of any kind":
-            "object" in types and schema.get("additionalProperties", not properties) is not False,
+            "object" in allowed and schema.get("additionalProperties", not properties) is not False,
         schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
         "a required name that is not declared": not properties.keys() >= set(required),
     }
     for fault in [fault for fault, found in faults.items() if found]:
         raise SchemaError(f"{fault} cannot be said")
-    node = {"type": types if len(types) > 1 else types[0]} if types else {}
+    node = {"type": allowed if len(allowed) > 1 else allowed[0]} if allowed else {}
     node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
                  or (keyword == "format" and value in _STRICT_FORMATS)
                  or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
     if "anyOf" in schema:
         node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
-    if "array" in types:
+    if "array" in allowed:
         node["items"] = _strict(schema.get("items"))
     for key in {"$defs", "definitions"} & schema.keys():
         node[key] = {name: _strict(each) for name, each in schema[key].items()}
-    if "object" in types:
+    if "object" in allowed:
         node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
         node.update(_CLOSED, required=list(properties))
     if "$ref" in node and len(node) > 1:    # nothing may stand beside it
@@ -6162,19 +6162,19 @@ def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, 
     nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
     fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
     body = next((each for each in nodes if each["in"] == "body"), None)
-    types = node.get("consumes") or old.get("consumes") or ["application/json"]
+    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
     content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
     if fields:
         has_file = any(field.get("format") == "binary" for field in fields.values())
-        types = [known for known in types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        types = types or ["application/x-www-form-urlencoded"]
-        types = ["multipart/form-data"] if has_file else types
+        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
+        media_types = media_types or ["application/x-www-form-urlencoded"]
+        media_types = ["multipart/form-data"] if has_file else media_types
         content = {"schema": {"type": "object", "properties": fields, "required": [
                        each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
                    "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
                                 if each["in"] == "formData" and "collectionFormat" in each}}
     required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(types, content), "required": required}} if content else {}
+    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
     return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
                                            if each["in"] not in ("body", "formData")]}
 
@@ -6613,11 +6613,11 @@ def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) 
 def _parameter_fault(api: _Api, node: _Object) -> str | None:
     """Say why a parameter cannot be sent, or None."""
     where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    types = list(node.get("content") or ())
+    media_types = list(node.get("content") or ())
     if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
         return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(types) != 1 or _kind_of(types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(types) or 'no type'} is not supported"
+    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
+        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
     if style is not None and style not in _STYLES[where]:
         return f"{where} parameter {name}: the style {style} is not supported"
     return None
@@ -6637,12 +6637,12 @@ class _Body:
         self.needed = body.get("required") is True
         self.places: list[_Object] = []
         self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
-        types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-        self.kind = next((kind for kind in _BODIES if kind in types), "")
+        by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+        self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
         if not contents:
             return
-        content = api.follow(contents[types[self.kind]]) or {}
-        self.type = _WILD.get(types[self.kind], types[self.kind])
+        content = api.follow(contents[by_kind[self.kind]]) or {}
+        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
         self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
         schema = content.get("schema", {})
         if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
