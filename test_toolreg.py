@@ -7492,7 +7492,7 @@ def test_over_http_what_is_no_server_is_named():
 
 
 # ---------------------------------------------------------------------------
-# http: a model over HTTP (any OpenAI-compatible server)
+# http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
 # ---------------------------------------------------------------------------
 SOME_KEY = "sk-5ecret-5ecret"
 SOME_TOOLS = [
@@ -7716,17 +7716,17 @@ def test_what_may_pass_is_tried_again_as_often_as_said(trouble, no_pauses):
         (failure("200 OK", "rate limited"), ": rate limited"),
         (
             http_answer(b"<!doctype html><p>Log in", content_type="text/html"),
-            ': no chat completion, but "<!doctype html><p>Log in"',
+            ': no answer of openai-chat, but "<!doctype html><p>Log in"',
         ),
-        (http_answer(b'{"choices": []}'), ': no chat completion, but {"choices": []}'),
-        (http_answer(b"[1]"), ": no chat completion, but [1]"),
-        (http_answer(b'{"choices": [null]}'), ': no chat completion, but {"choices": [null]}'),
-        (http_answer(b'{"choices": "no"}'), ': no chat completion, but {"choices": "no"}'),
+        (http_answer(b'{"choices": []}'), ': no answer of openai-chat, but {"choices": []}'),
+        (http_answer(b"[1]"), ": no answer of openai-chat, but [1]"),
+        (http_answer(b'{"choices": [null]}'), ': no answer of openai-chat, but {"choices": [null]}'),
+        (http_answer(b'{"choices": "no"}'), ': no answer of openai-chat, but {"choices": "no"}'),
         (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
-        (http_answer(b""), ': no chat completion, but ""'),
+        (http_answer(b""), ': no answer of openai-chat, but ""'),
         (
             http_answer(b'{"choices": [{"message": null}]}'),
-            ': no chat completion, but {"choices": [{"message": null}]}',
+            ': no answer of openai-chat, but {"choices": [{"message": null}]}',
         ),
         (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302 Found"),
     ],
@@ -7841,10 +7841,11 @@ def test_a_stream_gives_its_text_piece_by_piece_and_its_calls_whole():
         assert (message["content"], message["tool_calls"]) == ("let me", [SOME_CALL])
 
 
-def test_text_that_comes_in_parts_is_not_given_out_as_text():
-    message = {"role": "assistant", "content": [{"type": "text", "text": "42"}]}
+def test_of_text_that_comes_in_parts_only_the_text_is_given_out():
+    pieces, thought = [], {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    message = {"role": "assistant", "content": [thought, {"type": "text", "text": "42"}]}
     with serving(completion(message)) as (url, _):
-        assert ask(url, on_delta=lambda text: 1 / 0) == message
+        assert ask(url, on_delta=pieces.append) == message and pieces == ["42"]
 
 
 def test_a_server_that_does_not_stream_is_understood_all_the_same():
@@ -7870,10 +7871,10 @@ def test_a_cut_stream_is_tried_again_unless_its_text_was_given_out(no_pauses):
     "data, told",
     [
         ('{"error": {"message": "overloaded"}}', "overloaded"),
-        ("[1]", "no chat completion, but [1]"),
-        ('{"choices": [null]}', 'no chat completion, but {"choices": [null]}'),
-        ('{"choices": [{"delta": "x"}]}', 'no chat completion, but {"choices": [{"delta": "x"}]}'),
-        ("<html>", 'no chat completion, but "<html>"'),
+        ("[1]", "no answer of openai-chat, but [1]"),
+        ('{"choices": [null]}', 'no answer of openai-chat, but {"choices": [null]}'),
+        ('{"choices": [{"delta": "x"}]}', 'no answer of openai-chat, but {"choices": [{"delta": "x"}]}'),
+        ("<html>", 'no answer of openai-chat, but "<html>"'),
     ],
 )
 def test_an_error_in_the_midst_of_a_stream_is_told(data, told):
