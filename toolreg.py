@@ -6556,7 +6556,7 @@ class HttpModel:
         response = _request("POST", self._url, headers=self._headers, timeout=deadline - time.monotonic(),
                             body=_write_json(asked).encode("utf-8", "replace"))
         if response.status != 200:
-            body = self._hidden(response.text_of(response.read(16 * MAX_ERROR_BODY, cut=True)))
+            body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
             words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
             raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
         events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
