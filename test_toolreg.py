@@ -8028,6 +8028,7 @@ def test_each_api_is_asked_at_its_path_with_its_key_and_answers_in_its_spelling(
                 {"text": "hm", "thought": True}, {"text": "42"}]}])
     assert pieces == ["4", "2"] and model.usage == streaming.usage == TOKENS
     assert path_of(requests[0]) == api["path"] and api["key"].encode() in requests[0].split(b"\r\n")
+    assert (b"anthropic-version: 2026-10-21" in requests[0].split(b"\r\n")) == (api_format == "anthropic")
     assert path_of(requests_streamed[0]) == (
         "/v1/models/m:streamGenerateContent?alt=sse" if api_format == "gemini" else api["path"])
     assert sent_body(requests_streamed[0]).get("stream") is (None if api_format == "gemini" else True)
@@ -8338,20 +8339,26 @@ def test_the_message_of_an_api_is_told_whole_up_to_its_bound_and_without_the_key
         told = str(caught.value).removeprefix(f"{url} answered 400: ")
         assert told == ("wrong *** " + "é" * 5_000)[:2_000] and len(caught.value.body) <= 2_000
     half = "x" * (2_000 - 4) + SOME_KEY     # a key at the bound is not told by half
-    with serving(failure("401 Unauthorized", half)) as (url, _):
-        with pytest.raises(HttpError) as caught:
+    for status in ("401 Unauthorized", "200 OK"):
+        with serving(failure(status, half)) as (url, _):
+            with pytest.raises(HttpError) as caught:
+                ask(url, api_key=SOME_KEY)
+        assert str(caught.value).endswith("x***") and SOME_KEY[:4] not in str(caught.value)
+    with serving(http_answer(f"<p>{SOME_KEY}".encode())) as (url, _):
+        with pytest.raises(HttpError, match=r'no answer of openai-chat, but "<p>\*\*\*"$'):
             ask(url, api_key=SOME_KEY)
-    assert str(caught.value).endswith("x***") and SOME_KEY[:4] not in str(caught.value)
 
 
 @of("anthropic", "gemini")
 @pytest.mark.parametrize("api_format, said, named", [
     ("anthropic", "tools.1.custom.input_schema: bad", " (tools: add)"),
     ("gemini", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: bad", " (tools: add)"),
+    ("anthropic", "schema at #/properties/a: bad", " (tools: add)"),
+    ("gemini", "schema at #/properties/a: bad", " (tools: add)"),
     ("anthropic", "max_tokens: bad", ""),
 ])
 def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
-    tools = build_tool_schemas([Tool("mul", "", {"type": "object"}, print), Tool("add", "", {"type": "object"}, print)],
+    tools = build_tool_schemas([Tool("mul", "", {"type": "object"}, print), Tool.from_function(lambda_free_add)],
                                api_format=api_format)
     with serving(json_answer({"error": {"message": said}}, "400 Bad Request")) as (url, _):
         with pytest.raises(HttpError) as caught:
