@@ -7229,7 +7229,7 @@ FIRST_PAUSE = 0.5           # seconds before the second try; each further one wa
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
 MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
 _PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
-_GOES_ON = ("none", "in_progress", "queued")            # what an event says that is not the last
+_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
 # what may stand beside Gemini's contents; any other option is one of its generationConfig
 _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
 _USAGE_LOCK = _thread.allocate_lock()
@@ -7410,14 +7410,14 @@ class HttpModel:
                     given_out.append(said)
                     self.on_delta(said)
             else:
-                if is_stream and all(_why_it_ended(event) in _GOES_ON for event in events):
+                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
                     raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
         finally:
             response.close()
             self._count(events)
         message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
-        if is_stream or _why_it_ended(events[0]) in _CUT_SHORT | _TAKEN_BACK:
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
             message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
         return message
 
@@ -7450,7 +7450,7 @@ class HttpModel:
                 self.usage[key] += count
 
 
-def _why_it_ended(event: dict[str, Any]) -> str:
+def _reasons_in(event: dict[str, Any]) -> set[str]:
     return _message_in(event.get("response") or event.get("delta") or event)[1]
 
 
