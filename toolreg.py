@@ -735,18 +735,22 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     fits = _all(table)
 
     def parts(value: Any) -> list[_Part]:
+        fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         if fits(value):
-            return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        faults = [sub.faults(value) for sub in subs]
-        if [] in faults:
-            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        types = dict.fromkeys(map(_other_type, faults))
+            return fitting
+        if fitting:
+            return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
+        memo, key = node.compiler.memo, (_choice, node)
+        failed = memo.get(key, 0)
+        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
+            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+            meant = next(mended, None)
+            memo[key] = failed + (meant is None)
+            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
+        memo[key] = failed + 1
+        types = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
         if "" not in types:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
-        memo = node.compiler.memo
-        memo[_choice] = memo.get(_choice, 0) + 1
-        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
-            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -4267,6 +4271,7 @@ _ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
+MAX_SCOPED_SCHEMAS = 10_000     # compiled subschemas, where what they mean depends on the way that leads to them
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
 _MAPS.update(["dependentSchemas", "dependencies"])
 _HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
@@ -4460,7 +4465,7 @@ class _Home(NamedTuple):
     """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
 
     resource: _Resource
-    scope: tuple[_Resource, ...] = ()
+    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
 
 
 class _FullCompiler(_Compiler):
@@ -4491,14 +4496,16 @@ class _FullCompiler(_Compiler):
         home, name = node.home, reference.partition("#")[2]
         schema, resource = self.find(reference, home.resource)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            resource = dict(home.scope).get(name, resource)
             schema = resource.dynamic[name]
         return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
         resource, scope = self.homes.get(id(schema), home.resource), home.scope
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
+        if resource.dynamic:
+            scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
+            if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
+                raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
@@ -4572,7 +4579,7 @@ class _FullCompiler(_Compiler):
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
+                return home.anchors.get(fragment) or home.dynamic[fragment], home
             for schema in _steps(home.root, fragment):
                 home = self.homes.get(id(schema), home)
         except LookupError:
@@ -4635,6 +4642,8 @@ _MISPLACED = "|".join([
 
 def _is_idn(text: str) -> bool:
     from unicodedata import bidirectional
+    if len(text) > 253:                     # in ASCII it is even longer; and what follows takes its time
+        return False
     labels = [_label(label) for label in re.split("[.\u3002\uff0e\uff61]", text)]
     kinds = [[bidirectional(character) for character in label] for label in labels]
     rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
@@ -4707,7 +4716,7 @@ _FORMATS.update({
     "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
     "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
-    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
+    "idn-email": lambda text: len(text) <= 1_000 and _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
