@@ -100,7 +100,7 @@ _CHAPTERS: dict[str, str] = {
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
     "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
@@ -510,16 +510,13 @@ def _escape(token: str, in_class: bool) -> str:
         kind, rest = "<", " "
     elif token[0] != "\\":
         return token
-    if kind == "u" and rest:
-        high, _, low = rest.partition("\\u")
-        return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
     if kind in _ESCAPES and rest:
         return _ESCAPES[kind](rest, in_class)
-    if rest and kind in "pPck<":
-        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
+        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
     if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
         return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
+    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
 
@@ -838,9 +835,9 @@ _KEYWORDS: dict[str, _Row] = {
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "format": (_TEXT, _format),
 }
-# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
-_OLDER: dict[str, Collection[str]] = {
-    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+# what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_DRAFTS: dict[str, Collection[str]] = {
+    DRAFT_2020_12: [], "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
     "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
@@ -1009,31 +1006,22 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about, and refuse words of it that have another meaning here."""
-        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
-        while stack:
-            schema = stack.pop()
-            if isinstance(schema, dict) and id(schema) not in known:
-                known.add(id(schema))
-                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
-                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
-                for word in schema:
-                    if word in older - alone:
-                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
-                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
-                        raise SchemaError(str(_needs_chapter(word)))
-                stack += _subschemas(schema)
+        """Give what references in a document are about: here, that document."""
+        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
+        if str(said).rstrip("#") not in _DRAFTS:
+            raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
+        self.other_words = _DRAFTS[str(said).rstrip("#")]
         return document
 
-    def older_words(self, dialect: Any) -> Collection[str]:
-        uri = str(dialect).rstrip("#")
-        if uri != DRAFT_2020_12 and uri not in _OLDER:
-            known = _listed([DRAFT_2020_12, *_OLDER])
-            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
-        return _OLDER.get(uri, ())
-
     def rows(self, node: _Node) -> dict[str, _Row]:
-        """Give the keywords that count in a schema."""
+        """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
+        schema = node.schema if isinstance(node.schema, dict) else {}
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
+        for word in schema:
+            if word in self.other_words and not (alone and word == "$ref"):
+                raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+            if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
 
     def asserts_formats(self, node: _Node) -> bool:
@@ -4311,8 +4299,14 @@ def _ranges(name: str, inverted: bool) -> str:
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
+def _code_point(digits: str, in_class: bool) -> str:
+    """Read `\\u{…}`, two halves of a surrogate pair, or the plain four digits."""
+    high, _, low = digits.partition("\\u")
+    return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
+
+
 _ESCAPES.update({
-    "p": _property, "P": functools.partial(_property, inverted=True),
+    "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
     "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
