@@ -75,7 +75,6 @@ MUTANTS = [
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
     (10, "arguments), _DENIED\n                _finished", "arguments), _FAILED\n                _finished"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
-    (10, "            if outcome.error is not None:\n                jobs.clear()", "            pass"),
     (10, "contextvars.copy_context().run(self._run, calls[place], executor)", "self._run(calls[place], executor)"),
     # 11. the loop
     (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
