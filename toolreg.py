@@ -84,7 +84,8 @@ _CHAPTERS: dict[str, str] = {
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07",
-    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+             "class-as-parameters",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -190,36 +191,56 @@ def _listed(names: Iterable[Any]) -> str:
 
 
 def _finite(text: str) -> float:
-    """Read a number, or raise a ValueError where it becomes infinite."""
+    """Read a number, or raise a ValueError where it becomes infinite, or is none of JSON."""
     value = float(text)
     if value - value:                       # nan for an infinite one, and quicker than asking
-        raise ValueError(f"{text[:20]} is too large for a number")
+        raise ValueError(f"{text[:20]} is " + ("not JSON" if text[-1].isalpha() else "too large for a number"))
     return value
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names: set[str] = set()
+        twice = next(name for name, _ in pairs if name in names or names.add(name))
+        raise ValueError(f"{_shown(twice)} is there twice in one object")
+    return value
+
+
+def _count_names(value: Any) -> int:
+    """Count the names of all objects in a JSON value."""
+    count, parts = 0, [value]
+    for part in parts:
+        if type(part) is dict:
+            count += len(part)
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
-_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_DECODER, _DECODER_ONCE = (
+    json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
+    for hook in (None, _once_each))
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
 _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
-def _read_json(text: str) -> Any:
-    """Read one JSON text, or raise a ValueError that says what is wrong and where."""
+def _read_json(text: str, once: bool = False) -> Any:
+    """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
     length = len(text)
     if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == length:
+        if end == length and not (once and text.count('":') != _count_names(value)):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return _DECODER.decode(text.removeprefix("\ufeff"))
+        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -265,16 +286,18 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type, even one whose `str` is empty or raises."""
+    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
     text = _words_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _words_of(error: BaseException) -> str:
     try:
-        return str(error).strip()
+        text = str(error).strip()
     except Exception:
-        return ""
+        text = ""
+    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
+    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -1045,7 +1068,7 @@ class _Node:
         """Give the JSON value in a text, where this schema wants one of its type."""
         word = text.strip().lower()
         try:
-            value = _read_json(word if word in ("true", "false") else text)
+            value = _read_json(word if word in ("true", "false") else text, once=True)
         except (ValueError, RecursionError):
             return text
         wanted = isinstance(value, (dict, list)) and type(value) in (self.table or ())
@@ -1685,7 +1708,7 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
-        return build.refuse(annotation, word="key")
+        return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
     schema = {"type": "object", "additionalProperties": item.schema or True}
 
@@ -1743,10 +1766,17 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
+_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+
+
+def _type_hints(thing: Any) -> dict[str, Any]:
+    return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+
+
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return typing.get_type_hints(thing, include_extras=True)
+        return _type_hints(thing)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1759,7 +1789,8 @@ def _fields_of(cls: Any) -> list[_Field]:
     hints = _FIND_HINTS[-1](cls)
     if issubclass(cls, dict):
         return _typed_dict_fields(cls, hints)
-    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
+    return [row if (meant := hints.get(row.name, row.annotation)) is row.annotation else row._replace(annotation=meant)
+            for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
@@ -1795,7 +1826,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    if field.default is _REQUIRED or type(field.default) in _SCALARS:
+        return field
+    take = _first_fit(_DEFAULTS, field.default)
     return take(field) if take else field
 
 
@@ -1824,7 +1857,7 @@ _ROWS: dict[str, _TypeRow] = {
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
-        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name-of-a-caller")),
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
@@ -1839,7 +1872,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
 _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
     (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
-     lambda form, note, build: build.refuse(type(note), word="note")),
+     lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
 # a default that is a note -> the field that has both
 _DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
@@ -1960,7 +1993,10 @@ class _Builder:
         required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
+            form = self.form(annotation)
+            for note in notes:
+                form = self.noted(form, note)
+            schema, read, hashable = form
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
                 schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
@@ -2193,7 +2229,7 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
     """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
     while isinstance(func, functools.partial):
         func = func.func
-    if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
+    if isinstance(func, types.FunctionType) or inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func, func.__doc__ or inspect.getdoc(func)
     holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
     return holder, hasattr(holder, "__code__") and holder.__doc__ or func.__doc__     # else the text is Python's
@@ -2279,7 +2315,8 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
+    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    schema, read = given(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
@@ -2320,7 +2357,7 @@ def _reads_if_fitting(form: _Form) -> _Reader:
 
 def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
-    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
+    needs = _needs_chapter("class-as-parameters", parameters.__name__) if isinstance(parameters, type) else None
     known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
     build.problems.append(f"parameters: {known}")
     _check_names((), True, takes, build)
@@ -2329,7 +2366,6 @@ def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[st
 
 # what is given as `parameters=` -> (schema, reader of the arguments)
 _PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: given is None, _from_signature),
     (lambda given: isinstance(given, Mapping), _from_contract),
     (lambda given: True, _not_taken),
 ]
@@ -2400,7 +2436,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given)
+            value = _read_json(given, once=True)
         except ValueError:
             return given if given.strip() else {}
         if type(value) is dict or value is None:
@@ -2416,7 +2452,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text)
+        value = _read_json(text, once=True)
     except ValueError as error:
         return str(error)
     return f"{_shown(value)} is not an object"
@@ -4576,11 +4612,12 @@ _DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _spl
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     owners = getattr(thing, "__mro__", (thing,))
-    if not any(map(_type_parameters, owners)):
-        try:
-            return typing.get_type_hints(thing, include_extras=True)
-        except Exception:
-            pass                                    # on purpose: the search tells what is not found
+    try:
+        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+        if not (texts and any(map(_type_parameters, owners))):
+            return _type_hints(thing)
+    except Exception:
+        pass                                        # on purpose: the search tells what is not found
     hints = {}
     for owner in reversed(owners):
         names = _names_for(owner)
@@ -4592,8 +4629,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
 def _further_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
     hints = _searched_hints(thing)
-    if isinstance(thing, type):
-        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+    if isinstance(thing, type) and _is_further_class(thing):
+        meant = _meant_in(thing, {})
         hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
         hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
     return hints
@@ -4718,6 +4755,7 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     return build.named(cls, cls.__name__, make)
 
 
+@functools.lru_cache(maxsize=512)
 def _is_further_class(head: Any) -> bool:
     if not isinstance(head, type) or issubclass(head, enum.Enum):
         return False
