@@ -217,16 +217,16 @@ def _finite(text: str) -> float:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"{_shown(twice)} is there twice in one object")
+    value: dict[str, Any] = {}
+    for name, item in pairs:
+        if name in value:
+            raise ValueError(f"{_shown(name)} is there twice in one object")
+        value[name] = item
     return value
 
 
-def _count_names(value: Any) -> int:
-    """Count the names of all objects in a JSON value."""
+def _may_repeat(text: str, value: Any) -> bool:
+    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
     count, parts = 0, [value]
     for part in parts:
         if type(part) is dict:
@@ -234,7 +234,7 @@ def _count_names(value: Any) -> int:
             parts += part.values()
         elif type(part) is list:
             parts += part
-    return count
+    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
@@ -252,7 +252,7 @@ def _read_json(text: str, once: bool = False) -> Any:
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == length and not (once and text.count('":') != _count_names(value)):
+        if end == length and not (once and _may_repeat(text, value)):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
@@ -1419,30 +1419,24 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
+_Able = list[tuple[_Reader, Callable[[Any], bool]]]     # members that may read a value, each with whether it fits
+
+
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Reader] = {}
-
-    def read(value: Any) -> Any:
-        kind = type(value)
-        if kind not in by_type:
-            exact = _JSON_TYPES[kind][0]            # 5 is rather an int than a float, 5.0 rather a float
-            able = sorted((form for form in members if _may_be(form.schema, kind)),
-                          key=lambda form: bool(form.schema.get("type", exact) != exact))
-            by_type[kind] = able[0].read if len(able) == 1 else _reads_first(able, definitions)
-        return by_type[kind](value)
-    return read
-
-
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make a reader that tries them in turn, where the value fits.
+    """Make the reader of a union: the first member that the value fits and that can read it.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
     """
-    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    by_type: dict[type, _Able] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def able(kind: type) -> _Able:
+        exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
+        forms = sorted((form for form in members if _may_be(form.schema, kind)),
+                       key=lambda form: bool(form.schema.get("type", exact) != exact))
+        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+
+    def first(value: Any, rows: _Able) -> tuple[Any, Any, ToolArgumentError | None]:
         unfit = None
         for read_member, fits in rows:
             try:
@@ -1453,10 +1447,13 @@ def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit or _unfit("fits no member of the union")
 
     def read(value: Any) -> Any:
+        rows = by_type.get(type(value)) or able(type(value))
+        if len(rows) == 1:
+            return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1482,8 +1479,7 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _may_be(schema, type(None), behind_reference=False)
+_takes_null = functools.partial(_may_be, kind=type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1522,26 +1518,21 @@ def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     return cls(b64decode(found.string, validate=True))
 
 
-def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
-    return cls(found.string)
-
-
 _ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
 _DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
              _read_duration)
-_WHATEVER = ".*", _read_by_class
-# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
-_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
     "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
     "datetime.timedelta": ("duration", *_DURATION),
-    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
-    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
-    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
-    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
-       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+    **{f"pathlib.{flavour}Path": ("path", ".*", None)
+       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
 }
 
 
@@ -1552,7 +1543,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
     def read(text: str) -> Any:
         try:
             if found := re.match(pattern, text, re.ASCII | re.DOTALL):
-                return parse(cls, found)
+                return parse(cls, found) if parse else cls(text)
         except (ValueError, ArithmeticError):
             pass
         raise _unfit(f"{_shown(text)} is not {article}{name}")
@@ -1618,24 +1609,16 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
     """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
         wires = [_json_form(value, strict=True) for value in values]
-        kinds = {_SCALARS[type(wire)] for wire in wires}
+        first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
-
-
 # --- classes with named fields
-def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
-
-
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
     schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
@@ -1655,14 +1638,10 @@ _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.it
 _hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
-def _type_hints(thing: Any) -> dict[str, Any]:
-    return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
-
-
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return _type_hints(thing)
+        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1748,10 +1727,12 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
     (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Enum), _enum_class),
+    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
-    (_has_fields, _class_with_fields),
+    (_has_fields, lambda cls, args, build: build.named(
+        cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))),
     (lambda head: True, _refused_as(None)),
 ]
 # a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
@@ -2181,10 +2162,8 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
 
 def _unwrapped(annotation: Any) -> Any:
     """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
-    arguments = typing.get_args(annotation)
-    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
-        return arguments[0]
-    return annotation
+    inner, *null = typing.get_args(annotation) or (annotation,)
+    return inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
 
 
 # --- a function as a tool
@@ -2222,9 +2201,8 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _as_it_is:
-            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: (
-                _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
+            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
+            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
     return build.finish(schema), read
 
 
@@ -2240,20 +2218,16 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
         if form.read is not _as_it_is:
-            readers[each.name] = _reads_if_fitting(form)
+            fits = _fits(form.schema, {})
+            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
     return dict(contract), _reads_fields(readers)
-
-
-def _reads_if_fitting(form: _Form) -> _Reader:
-    fits = _fits(form.schema, {})
-    return lambda value: form.read(value) if fits(value) else value
 
 
 def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
     needs = _needs_chapter("class-as-parameters", parameters.__name__) if isinstance(parameters, type) else None
-    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
-    build.problems.append(f"parameters: {known}")
+    build.problems.append("parameters: " + (
+        needs or "must be a JSON Schema or a class with named fields, such as a dataclass"))
     _check_names((), True, takes, build)
     return {}, _as_it_is
 
@@ -4882,7 +4856,7 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
     try:
         texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
         if not (texts and any(map(_type_parameters, owners))):
-            return _type_hints(thing)
+            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
