@@ -10,6 +10,7 @@ import datetime
 import decimal
 import doctest
 import enum
+import fractions
 import functools
 import gc
 import hashlib
@@ -553,6 +554,7 @@ any_json = st.recursive(
 @given(any_json)
 def test_json_text_comes_back_as_it_was(value):
     assert toolreg._read_json(toolreg._write_json(value)) == value
+    assert toolreg._read_json(json.dumps(value, indent=1, separators=(" , ", " : ")), once=True) == value
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -573,6 +575,35 @@ def test_text_that_is_no_json_is_refused_with_its_place(text, fault):
     with pytest.raises(ValueError) as caught:
         toolreg._read_json(text)
     assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize("text, name", [
+    ('{"a": 1, "a": 1}', "a"), ('{"a":1,"b":{"c":[{"d":1 , "d" : 2}]}}', "d"), ('[[{"": 1, "": 2}]]', ""),
+    ('{"a": "\\":", "a": 1}', "a"), (' {"a": 1, "\\u0061": 2}', "a"),
+])
+def test_a_name_that_is_twice_in_an_object_is_told_where_that_is_asked_for(text, name):
+    with pytest.raises(ValueError) as caught:
+        toolreg._read_json(text, once=True)
+    assert str(caught.value) == f'"{name}" is there twice in one object'
+    assert toolreg._read_json(text) == json.loads(text)
+    result = ToolRegistry([collected]).invoke(ToolCall("1", "collected", text))
+    assert result.is_error and f'"{name}" is there twice in one object' in result.content
+
+
+def collected(**arguments):
+    return arguments
+
+
+def test_names_of_different_objects_and_texts_that_look_like_names_are_not_twice():
+    arguments = {"a": [{"b": '"b": "b":'}, {"b": "x: y"}], "b": {"a": {}}}
+    for text in (json.dumps(arguments), json.dumps(arguments, separators=(",", ":")), json.dumps(arguments, indent=2)):
+        assert ToolRegistry([collected]).invoke(ToolCall("1", "collected", text)).value == arguments
+
+
+@pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\ud83c": "\ud83c\udf78"}])
+def test_lone_surrogates_reach_no_text(value):
+    toolreg._write_json(value).encode()
+    json.dumps(to_json(value), ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
@@ -628,6 +659,14 @@ class ErrorWithoutText(Exception):
 ])
 def test_every_exception_has_a_text(error, text):
     assert toolreg._error_text(error) == text
+
+
+def test_a_group_of_exceptions_says_what_is_in_it_at_every_depth():
+    if sys.version_info >= (3, 11):         # before, there are none
+        group = ExceptionGroup("inner", [KeyError("k"), ErrorWithoutText()])        # noqa: F821
+        assert toolreg._error_text(ExceptionGroup("outer", [ValueError("bad"), group])) == (        # noqa: F821
+            "ExceptionGroup: outer (2 sub-exceptions): ValueError: bad, ExceptionGroup: inner (2 sub-exceptions): "
+            "KeyError: 'k', ErrorWithoutText")
 
 
 @pytest.mark.parametrize("error, base", [
@@ -1170,6 +1209,9 @@ class Unspeakable:
     [
         ('say "hi"', 'say "hi"'),
         (SubText("a"), "a"),
+        ("a\ud800é", "a\\ud800é"),
+        ({"\ud800": SubText("\ud800")}, {"\\ud800": "\\ud800"}),
+        (fractions.Fraction(1, 3), "1/3"),
         (True, True),
         (None, None),
         (3, 3),
@@ -1474,6 +1516,10 @@ def alike(one, other):
         (any, "<built-in function any> has no JSON form (write typing.Any)"),
         (callable, "has no JSON form (write a Literal of names"),
         (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
+        (Annotated[float, {"enum": [math.nan]}], "keywords that JSON cannot say has no JSON form (write values"),
+        (enum.Enum("Rate", {"ONE": 1.0, "NONE": math.nan}), "Rate has no JSON form"),
+        (enum.Enum("Rates", {"ALL": math.inf}), "Rates has no JSON form"),
+        (Literal[math.inf], "has no JSON form"),
         (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
         (Optional[Literal[object()]], "has no JSON form"),
     ],
@@ -1482,6 +1528,23 @@ def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem
     with pytest.raises(ToolDefinitionError) as caught:
         schema_of(annotation)
     assert problem in str(caught.value)
+
+
+SPELLED_TEXTS = {
+    "datetime": (datetime.datetime, "2024-05-01T10:30:00Z"), "date": (datetime.date, "2024-05-01"),
+    "time": (datetime.time, "10:30:00"), "timedelta": (datetime.timedelta, "P1DT2H"), "Path": (pathlib.Path, "a/b"),
+    "UUID": (uuid.UUID, "urn:uuid:{00000000-0000-0000-0000-000000000007}"), "bytes": (bytes, "YWJj"),
+    "Decimal": (decimal.Decimal, "-1.50E+3"), "Fraction": (fractions.Fraction, "-1/3"),
+}
+
+
+def test_every_type_that_the_readme_says_is_spelled_as_text_is_taken():
+    row = re.search("^[|] (`datetime`.*?) [|]", (HERE / "README.md").read_text("utf-8"), re.M)[1]
+    assert row.replace("IP addresses ", "").split() == [f"`{name}`" for name in SPELLED_TEXTS] or (
+        set(re.findall(r"`(\w+)`", row)) == SPELLED_TEXTS.keys())
+    for annotation, text in SPELLED_TEXTS.values():
+        value = from_json(annotation, text)
+        assert isinstance(value, annotation) and from_json(annotation, to_json(value)) == value
 
 
 def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
@@ -1524,6 +1587,13 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
         (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
         (int, "x", ['(root): "x" is not an integer']),
         (pathlib.Path, 5, ["(root): 5 is not a string"]),
+        (list[decimal.Decimal], ["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."], [
+            f'[{place}]: "{text}" is not a decimal'
+            for place, text in enumerate(["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."])]),
+        (uuid.UUID, "１" * 32, [f'(root): "{"１" * 32}" is not a uuid']),
+        (uuid.UUID, "1_" * 16, [f'(root): "{"1_" * 16}" is not a uuid']),
+        (list[fractions.Fraction], ["1/0", "1/_3", "1e9", "1/-3"], [
+            f'[{place}]: "{text}" is not a fraction' for place, text in enumerate(["1/0", "1/_3", "1e9", "1/-3"])]),
         (datetime.timedelta, "P", ['(root): "P" is not a duration']),
         (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
     ],
@@ -1690,6 +1760,7 @@ def test_a_class_whose_new_and_init_disagree_is_made_by_name():
             {
                 "10:30": "10:30:00",
                 "10:30:05.5Z": "10:30:05.500000+00:00",
+                "10:30.5": None,
                 "1030": None,
                 "10": None,
                 "2024-05-01T10:30": None,
@@ -5564,6 +5635,114 @@ class Alias:
         self.__name__, self.__type_params__, self.__value__ = name, (), value
 
     __call__ = None  # so that typing of 3.10 takes it for a type
+
+
+@pytest.mark.parametrize("annotation, wire, same", [
+    (dict[float, str], {"1": "a", "1.0": "b", "2": "c"}, ("1.0", "1")),
+    (dict[decimal.Decimal, int], {"1.0": 1, "1.00": 2}, ("1.00", "1.0")),
+    (dict[tuple[int, ...], int], {"[1]": 1, "[1.0]": 2}, ("[1.0]", "[1]")),
+])
+def test_keys_that_become_equal_are_an_error_and_no_loss(annotation, wire, same):
+    with pytest.raises(ToolArgumentError) as caught:
+        from_json(annotation, wire)
+    assert [(error.path, error.message) for error in caught.value.errors] == [
+        ((same[0],), f'is the same key as "{same[1]}"')]
+
+
+def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
+    with pytest.raises(ToolDefinitionError, match="NaN as a limit has no JSON form"):
+        schema_of(Annotated[float, Says(ge=math.nan)])
+    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
+    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
+        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
+
+
+def test_results_of_models_follow_their_own_choice_of_aliases():
+    class Chosen(Modelled):
+        model_config = {"serialize_by_alias": False}
+    assert (to_json(Chosen())["by_alias"], to_json(Modelled())["by_alias"]) == (False, True)
+
+
+def test_a_model_refuses_unknown_arguments_at_every_level_unless_it_allows_them():
+    def meet(name, home, **rest):
+        return name, home, rest
+
+    tools = ToolRegistry([Tool.from_function(meet, parameters=PydanticLike)])
+    known = {"name": "a", "home": {}}
+    assert tools.invoke("meet", known).value == ("a", {}, {})
+    assert "homes: is not allowed here" in tools.invoke("meet", {**known, "homes": 1}).content
+    assert "home.town: is not allowed here" in tools.invoke("meet", {**known, "home": {"town": 1}}).content
+    tools = ToolRegistry([Tool.from_function(meet, parameters=OpenPydanticLike)])
+    assert tools.invoke("meet", {**known, "homes": 1}).value == ("a", {}, {"homes": 1})
+
+
+class OpenPydanticLike(PydanticLike):
+    """Is like a pydantic model that says extra="allow"."""
+
+    def __init__(self, name, home, **extra):
+        super().__init__(name, home)
+        self.model_extra = extra
+
+    model_fields = ("name", "home")
+
+    @classmethod
+    def model_json_schema(cls):
+        return {**super().model_json_schema(), "additionalProperties": True}
+
+
+LATE_BOXES = """
+from __future__ import annotations
+import dataclasses, typing
+T = S = str                      # what the parameters below must not be taken for
+
+@dataclasses.dataclass
+class Box[T]:
+    item: T
+    more: list[T]
+
+    def put(self, item: T, tags: list[S] = ()): return item
+
+    @classmethod
+    def first[S](cls, items: list[S]) -> S: return items[0]
+
+class Boxes(Box[int]): pass
+@dataclasses.dataclass
+class Twice[T](Box[list[T]]):
+    third: T
+def echo[T: int](it: T): return it
+type Pairs[T] = list["tuple[T, T]"]
+"""
+
+
+@pytest.mark.parametrize("annotation, wire, wrong", [
+    ("Box[int]", {"item": 3.0, "more": [4]}, {"item": "x", "more": []}),
+    ("Boxes", {"item": 3.0, "more": [4]}, {"item": "x", "more": []}),
+    ("Twice[int]", {"item": [3.0], "more": [[4]], "third": 5}, {"item": [3], "more": [4], "third": 5}),
+    ("Twice[int]", {"item": [3.0], "more": [[4]], "third": 5}, {"item": [3], "more": [[4]], "third": "x"}),
+    ("Pairs[int]", [[1, 2.0]], [["a", "b"]]),
+])
+def test_the_type_parameters_of_a_class_or_alias_come_before_other_names(annotation, wire, wrong, late_boxes):
+    T = bool                        # noqa: F841    # nor this
+    meant = eval(annotation, vars(late_boxes))
+    assert is_valid(wire, schema_of(meant)) and not is_valid(wrong, schema_of(meant))
+    from_json(meant, wire)
+
+
+@pytest.fixture
+def late_boxes(monkeypatch):
+    if sys.version_info < (3, 12):
+        pytest.skip("there is no syntax for type parameters before 3.12")
+    module = types.ModuleType("late_boxes")
+    monkeypatch.setitem(sys.modules, "late_boxes", module)
+    exec(LATE_BOXES, vars(module))
+    return module
+
+
+def test_the_type_parameters_of_functions_and_methods_come_before_other_names(late_boxes):
+    assert parameters_of(late_boxes.echo)["properties"]["it"] == INTEGER
+    put = parameters_of(late_boxes.Box(1, []).put)["properties"]
+    assert put["item"] == {} and put["tags"]["items"] == STRING          # S is a name of the module here
+    assert parameters_of(late_boxes.Box.first)["properties"]["items"] == array_of({})
 
 
 def test_a_generic_type_is_named_after_its_arguments():

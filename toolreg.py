@@ -101,7 +101,8 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+             "class-as-parameters",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -207,36 +208,56 @@ def _listed(names: Iterable[Any]) -> str:
 
 
 def _finite(text: str) -> float:
-    """Read a number, or raise a ValueError where it becomes infinite."""
+    """Read a number, or raise a ValueError where it becomes infinite, or is none of JSON."""
     value = float(text)
     if value - value:                       # nan for an infinite one, and quicker than asking
-        raise ValueError(f"{text[:20]} is too large for a number")
+        raise ValueError(f"{text[:20]} is " + ("not JSON" if text[-1].isalpha() else "too large for a number"))
     return value
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
+    value: dict[str, Any] = {}
+    for name, item in pairs:
+        if name in value:
+            raise ValueError(f"{_shown(name)} is there twice in one object")
+        value[name] = item
+    return value
+
+
+def _may_repeat(text: str, value: Any) -> bool:
+    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
+    count, parts = 0, [value]
+    for part in parts:
+        if type(part) is dict:
+            count += len(part)
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
-_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_DECODER, _DECODER_ONCE = (
+    json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
+    for hook in (None, _once_each))
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
 _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
-def _read_json(text: str) -> Any:
-    """Read one JSON text, or raise a ValueError that says what is wrong and where."""
+def _read_json(text: str, once: bool = False) -> Any:
+    """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
     length = len(text)
     if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == length:
+        if end == length and not (once and _may_repeat(text, value)):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return _DECODER.decode(text.removeprefix("\ufeff"))
+        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -282,16 +303,18 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type, even one whose `str` is empty or raises."""
+    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
     text = _words_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _words_of(error: BaseException) -> str:
     try:
-        return str(error).strip()
+        text = str(error).strip()
     except Exception:
-        return ""
+        text = ""
+    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
+    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -967,7 +990,7 @@ class _Node:
         """Give the JSON value in a text, where this schema wants one of its type."""
         word = text.strip().lower()
         try:
-            value = _read_json(word if word in ("true", "false") else text)
+            value = _read_json(word if word in ("true", "false") else text, once=True)
         except (ValueError, RecursionError):
             return text
         wanted = isinstance(value, (dict, list)) and type(value) in (self.table or ())
@@ -1388,30 +1411,24 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
+_Able = list[tuple[_Reader, Callable[[Any], bool]]]     # members that may read a value, each with whether it fits
+
+
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Reader] = {}
-
-    def read(value: Any) -> Any:
-        kind = type(value)
-        if kind not in by_type:
-            exact = _JSON_TYPES[kind][0]            # 5 is rather an int than a float, 5.0 rather a float
-            able = sorted((form for form in members if _may_be(form.schema, kind)),
-                          key=lambda form: bool(form.schema.get("type", exact) != exact))
-            by_type[kind] = able[0].read if len(able) == 1 else _reads_first(able, definitions)
-        return by_type[kind](value)
-    return read
-
-
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make a reader that tries them in turn, where the value fits.
+    """Make the reader of a union: the first member that the value fits and that can read it.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
     """
-    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    by_type: dict[type, _Able] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def able(kind: type) -> _Able:
+        exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
+        forms = sorted((form for form in members if _may_be(form.schema, kind)),
+                       key=lambda form: bool(form.schema.get("type", exact) != exact))
+        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+
+    def first(value: Any, rows: _Able) -> tuple[Any, Any, ToolArgumentError | None]:
         unfit = None
         for read_member, fits in rows:
             try:
@@ -1422,10 +1439,13 @@ def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit or _unfit("fits no member of the union")
 
     def read(value: Any) -> Any:
+        rows = by_type.get(type(value)) or able(type(value))
+        if len(rows) == 1:
+            return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1451,8 +1471,7 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _may_be(schema, type(None), behind_reference=False)
+_takes_null = functools.partial(_may_be, kind=type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1491,26 +1510,21 @@ def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     return cls(b64decode(found.string, validate=True))
 
 
-def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
-    return cls(found.string)
-
-
 _ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
 _DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
              _read_duration)
-_WHATEVER = ".*", _read_by_class
-# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
-_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
     "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
     "datetime.timedelta": ("duration", *_DURATION),
-    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
-    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
-    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
-    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
-       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+    **{f"pathlib.{flavour}Path": ("path", ".*", None)
+       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
 }
 
 
@@ -1521,7 +1535,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
     def read(text: str) -> Any:
         try:
             if found := re.match(pattern, text, re.ASCII | re.DOTALL):
-                return parse(cls, found)
+                return parse(cls, found) if parse else cls(text)
         except (ValueError, ArithmeticError):
             pass
         raise _unfit(f"{_shown(text)} is not {article}{name}")
@@ -1563,7 +1577,7 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
-        return build.refuse(annotation, word="key")
+        return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
     schema = {"type": "object", "additionalProperties": item.schema or True}
 
@@ -1587,24 +1601,16 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
     """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
         wires = [_json_form(value, strict=True) for value in values]
-        kinds = {_SCALARS[type(wire)] for wire in wires}
+        first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
-
-
 # --- classes with named fields
-def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
-
-
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
     schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
@@ -1621,10 +1627,13 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
+_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+
+
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return typing.get_type_hints(thing, include_extras=True)
+        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1637,7 +1646,8 @@ def _fields_of(cls: Any) -> list[_Field]:
     hints = _FIND_HINTS[-1](cls)
     if issubclass(cls, dict):
         return _typed_dict_fields(cls, hints)
-    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
+    return [row if (meant := hints.get(row.name, row.annotation)) is row.annotation else row._replace(annotation=meant)
+            for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
@@ -1673,7 +1683,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    if field.default is _REQUIRED or type(field.default) in _SCALARS:
+        return field
+    take = _first_fit(_DEFAULTS, field.default)
     return take(field) if take else field
 
 
@@ -1702,22 +1714,24 @@ _ROWS: dict[str, _TypeRow] = {
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
-        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name-of-a-caller")),
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
     (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Enum), _enum_class),
+    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
-    (_has_fields, _class_with_fields),
+    (_has_fields, lambda cls, args, build: build.named(
+        cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))),
     (lambda head: True, _refused_as(None)),
 ]
 # a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
 _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
     (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
-     lambda form, note, build: build.refuse(type(note), word="note")),
+     lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
 # a default that is a note -> the field that has both
 _DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
@@ -1838,7 +1852,10 @@ class _Builder:
         required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
+            form = self.form(annotation)
+            for note in notes:
+                form = self.noted(form, note)
+            schema, read, hashable = form
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
                 schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
@@ -2080,7 +2097,7 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
     """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
     while isinstance(func, functools.partial):
         func = func.func
-    if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
+    if isinstance(func, types.FunctionType) or inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func, func.__doc__ or inspect.getdoc(func)
     holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
     return holder, hasattr(holder, "__code__") and holder.__doc__ or func.__doc__     # else the text is Python's
@@ -2137,10 +2154,8 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
 
 def _unwrapped(annotation: Any) -> Any:
     """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
-    arguments = typing.get_args(annotation)
-    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
-        return arguments[0]
-    return annotation
+    inner, *null = typing.get_args(annotation) or (annotation,)
+    return inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
 
 
 # --- a function as a tool
@@ -2165,7 +2180,8 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
+    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    schema, read = given(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
@@ -2177,9 +2193,8 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _as_it_is:
-            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: (
-                _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
+            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
+            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
     return build.finish(schema), read
 
 
@@ -2195,27 +2210,22 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
         if form.read is not _as_it_is:
-            readers[each.name] = _reads_if_fitting(form)
+            fits = _fits(form.schema, {})
+            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
     return dict(contract), _reads_fields(readers)
-
-
-def _reads_if_fitting(form: _Form) -> _Reader:
-    fits = _fits(form.schema, {})
-    return lambda value: form.read(value) if fits(value) else value
 
 
 def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
-    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
-    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
-    build.problems.append(f"parameters: {known}")
+    needs = _needs_chapter("class-as-parameters", parameters.__name__) if isinstance(parameters, type) else None
+    build.problems.append("parameters: " + (
+        needs or "must be a JSON Schema or a class with named fields, such as a dataclass"))
     _check_names((), True, takes, build)
     return {}, _as_it_is
 
 
 # what is given as `parameters=` -> (schema, reader of the arguments)
 _PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: given is None, _from_signature),
     (lambda given: isinstance(given, Mapping), _from_contract),
     (lambda given: True, _not_taken),
 ]
@@ -2291,7 +2301,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given)
+            value = _read_json(given, once=True)
         except ValueError:
             return given if given.strip() else {}
         if type(value) is dict or value is None:
@@ -2307,7 +2317,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text)
+        value = _read_json(text, once=True)
     except ValueError as error:
         return str(error)
     return f"{_shown(value)} is not an object"
@@ -4846,11 +4856,12 @@ _DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _spl
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     owners = getattr(thing, "__mro__", (thing,))
-    if not any(map(_type_parameters, owners)):
-        try:
-            return typing.get_type_hints(thing, include_extras=True)
-        except Exception:
-            pass                                    # on purpose: the search tells what is not found
+    try:
+        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+        if not (texts and any(map(_type_parameters, owners))):
+            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+    except Exception:
+        pass                                        # on purpose: the search tells what is not found
     hints = {}
     for owner in reversed(owners):
         names = _names_for(owner)
@@ -4862,8 +4873,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
 def _further_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
     hints = _searched_hints(thing)
-    if isinstance(thing, type):
-        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+    if isinstance(thing, type) and _is_further_class(thing):
+        meant = _meant_in(thing, {})
         hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
         hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
     return hints
@@ -4989,6 +5000,7 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     return build.named(cls, cls.__name__, make)
 
 
+@functools.lru_cache(maxsize=512)
 def _is_further_class(head: Any) -> bool:
     if not isinstance(head, type) or issubclass(head, enum.Enum):
         return False
