@@ -3355,6 +3355,9 @@ IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
 _LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
+
 
 class _Outcome:
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
@@ -3481,6 +3484,8 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
+_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
@@ -3665,6 +3670,8 @@ class ToolRegistry:
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         key = (name, api_format, wanted, strict, self.think_augment)
         cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
+        if len(cache) >= _SCHEMAS_KEPT:
+            cache.clear()
         if key not in cache:
             tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
@@ -3702,8 +3709,8 @@ class ToolRegistry:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
             content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
+        except BaseException as error:
+            result = _failure(call, reason, _as_exception(error), texts)
         # 5. exactly one result, whatever happened
         result.seconds = time.perf_counter() - started
         if self.max_result is not None:
@@ -3717,13 +3724,11 @@ class ToolRegistry:
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        import difflib
         text = f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = [each for each in self.list_tools() if each not in self._disabled]
-        names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
+        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3798,6 +3803,24 @@ def _leave_results(error: Any, results: list[Any]) -> None:
             error.results = results
 
 
+def _nearest_first(name: str, names: list[str]) -> list[str]:
+    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
+    import difflib
+    words = set(re.findall("[a-z0-9]+", name.lower()))
+
+    def roughly(each: str) -> tuple[int, int]:
+        shared = words.intersection(each.lower().replace("-", "_").split("_"))
+        return len(shared), len(os.path.commonprefix((each, name)))
+    if len(names) > _RANKED:
+        names = sorted(names, key=roughly, reverse=True)
+    matcher = difflib.SequenceMatcher(None, "", name)       # which learns its second text only once
+
+    def closely(each: str) -> float:
+        matcher.set_seq1(each)
+        return -matcher.ratio()
+    return sorted(names[:_RANKED], key=closely) + names[_RANKED:]
+
+
 def _in_namespace(namespace: str, name: str) -> str:
     if not isinstance(namespace, str):
         raise TypeError(f"namespace: must be text (got {_shown(namespace)})")
@@ -3821,6 +3844,15 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     if len(calls) != 1:
         raise TypeError(f"call: must be one call, or a name and its arguments (got {_shown(call)})")
     return calls[0]
+
+
+def _as_exception(error: BaseException) -> Exception:
+    """Give what a call may end in: an Exception, or a cancellation that the tool made; what ends more is raised."""
+    if isinstance(error, Exception):
+        return error
+    if type(error).__name__ != "CancelledError":
+        raise error
+    return ToolRegError(_error_text(error))
 
 
 def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
@@ -3937,7 +3969,7 @@ _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or se
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
-Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
+Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
 
 
 def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
@@ -4183,8 +4215,11 @@ def scripted_model(*answers: Any) -> Model:
 # async: tools, batches and loops on an event loop
 #    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
+_LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()
+_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled (3.10 does not know)
+_LOOP_ENDED = "the event loop on which the function ran has ended"
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
@@ -4249,6 +4284,66 @@ async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
 
 
 # --- awaiting from sync code: on an event loop in the background
+class _Loop:
+    """Be an event loop on a daemon thread; one that blocks is left to its thread, and another is made."""
+
+    def __init__(self) -> None:
+        import asyncio
+        import threading
+        self.loop, self.futures = asyncio.new_event_loop(), set[Any]()
+        self.stuck_since = math.inf
+        try:
+            threading.Thread(target=self._serve, name="toolreg-loop", daemon=True).start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def _serve(self) -> None:
+        _LOOP_THREADS.add(_thread.get_ident())
+        try:
+            self.loop.run_forever()
+        except BaseException:               # sys.exit() in a task: it ends this loop, and not the program
+            pass
+        finally:
+            _LOOP_THREADS.discard(_thread.get_ident())
+            self.leave()
+            for future in list(self.futures):
+                if not future.done():
+                    future.set_result(_Outcome(None, ToolRegError(_LOOP_ENDED)))
+
+    def leave(self) -> None:
+        """Take no more calls."""
+        with _LOOP_LOCK:
+            if _LOOPS.get(os.getpid()) is self:
+                del _LOOPS[os.getpid()]
+
+    def start(self, value: Any, tool: Tool | None) -> Any:
+        """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
+        import asyncio
+        import threading
+        begun, begins, started = threading.Event(), _thread.allocate_lock(), list[Any]()
+
+        def begin() -> None:
+            if begins.acquire(False):       # else the caller has given up
+                future = asyncio.run_coroutine_threadsafe(_acaught(value), self.loop)
+                self.futures.add(future)
+                future.add_done_callback(self.futures.discard)
+                started.append(future)
+                begun.set()
+        now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
+        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
+        self.loop.call_soon_threadsafe(begin)
+        if not begun.wait(max(0, min(patience, timeout))) and begins.acquire(False):
+            self.stuck_since = min(now, self.stuck_since)
+            if tool and timeout < patience:
+                getattr(value, "close", bool)()
+                raise _timed_out(tool)
+            return None
+        begun.wait()
+        self.stuck_since = math.inf
+        return started[0]
+
+
 def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     """Start an awaitable on the background loop; give the future of its _Outcome."""
     import asyncio
@@ -4256,39 +4351,40 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    loop = _background_loop()
-    if loop is not None:
-        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    future: concurrent.futures.Future[_Outcome] | None = None
+    while future is None:
+        loop = _background_loop()
+        if loop is None:
+            future = concurrent.futures.Future()
+            future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+            return future
+        future = loop.start(value, tool)
+        if future is None:
+            loop.leave()
     return future
 
 
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
+def _background_loop() -> _Loop | None:
+    """Give the loop of this process; None where threads do not exist."""
     process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
     with _LOOP_LOCK:
         if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
             try:
-                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+                _LOOPS[process] = _Loop()
             except RuntimeError:
-                loop.close()
                 return None
-            _LOOPS[process] = loop
         return _LOOPS[process]
 
 
-def _run_loop(loop: Any) -> None:
-    _LOOP_THREADS.add(_thread.get_ident())
-    try:
-        loop.run_forever()
-    finally:
-        _LOOP_THREADS.discard(_thread.get_ident())
+def _forget_loops() -> None:
+    """Begin anew in a forked child: another thread may have held the lock."""
+    global _LOOP_LOCK
+    _LOOP_LOCK = _thread.allocate_lock()
+    _LOOPS.clear()
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loops)
 _ELSEWHERE["await"] = _start_on_loop
 
 
@@ -4345,8 +4441,10 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
             value = (await _call_beside(tool, args, kwargs, executor)).get()
         content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
         result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-    except Exception as error:
-        result = _failure(call, reason, error, texts)
+    except BaseException as error:
+        if _is_cancelled():
+            raise
+        result = _failure(call, reason, _as_exception(error), texts)
     result.seconds = time.perf_counter() - started
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
@@ -4363,12 +4461,11 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
     try:
         for place in here:
-            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
+            results[place] = await _alone(_arun(self, executor, calls[place]))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
-        for task in tasks:
-            task.cancel()
+        await _cancel(tasks)
         _leave_results(error, results)
         raise
     return results
@@ -4388,6 +4485,37 @@ def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> lis
 async def _all_done(tasks: list[Any]) -> None:
     import asyncio
     await asyncio.gather(*tasks)
+
+
+async def _cancel(tasks: list[Any]) -> None:
+    """Cancel tasks, and wait until they have cleaned up."""
+    import asyncio
+    _ENDING.update(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    _ENDING.difference_update(tasks)
+
+
+def _is_cancelled() -> bool:
+    """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
+    import asyncio
+    task: Any = asyncio.current_task()
+    return task in _ENDING or (sys.version_info >= (3, 11) and task is not None and task.cancelling() > 0)
+
+
+async def _alone(call: Any) -> Any:
+    """Await a call in a copy of this context; in a task of its own where tasks do not tell who cancels them (3.10)."""
+    import asyncio
+    if sys.version_info >= (3, 11):
+        return await _in_context(contextvars.copy_context(), call)
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait({task})
+    except BaseException:
+        await _cancel([task])
+        raise
+    return task.result()
 
 
 @types.coroutine
@@ -4469,10 +4597,15 @@ __all__ += ["aagent_loop", "arun_agent"]
 # elsewhere: timeouts, and executors of concurrent.futures
 #    uses 1 9
 # ---------------------------------------------------------------------------
+_IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+
+
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
     timeout: Any = metadata.timeout
     if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
         return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    if timeout > _thread.TIMEOUT_MAX:
+        return f"timeout: is longer than can be waited for (got {_shown(timeout)}; leave it out for no limit)"
     return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
 
 
@@ -4501,15 +4634,20 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 
 
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
-    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
-    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel.
+
+    None too for a call that a function on an executor makes: its workers may all wait for such calls.
+    """
+    stays = not tool.metadata.parallel or tool.metadata.source != "python" or _IS_SHIPPED.get()
     return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
 
 
 def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
+    token = _IS_SHIPPED.set(True)
     outcome = _caught(_call_to_end, func, args, kwargs)
+    _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
         return outcome
