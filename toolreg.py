@@ -4308,8 +4308,16 @@ class _Loop:
             _LOOP_THREADS.discard(_thread.get_ident())
             self.leave()
             for future in list(self.futures):
-                if not future.done():
-                    future.set_result(_Outcome(None, ToolRegError(_LOOP_ENDED)))
+                _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+            _caught(self._clean_up)
+
+    def _clean_up(self) -> None:
+        import asyncio
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.close()
 
     def leave(self) -> None:
         """Take no more calls."""
@@ -4320,16 +4328,23 @@ class _Loop:
     def start(self, value: Any, tool: Tool | None) -> Any:
         """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
         import asyncio
+        import concurrent.futures
         import threading
-        begun, begins, started = threading.Event(), _thread.allocate_lock(), list[Any]()
+        begun, begins = threading.Event(), _thread.allocate_lock()
+        future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
 
         def begin() -> None:
             if begins.acquire(False):       # else the caller has given up
-                future = asyncio.run_coroutine_threadsafe(_acaught(value), self.loop)
+                task = self.loop.create_task(_acaught(value))
+                task.add_done_callback(end)
+                future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
                 self.futures.add(future)
-                future.add_done_callback(self.futures.discard)
-                started.append(future)
                 begun.set()
+
+        def end(task: asyncio.Task[_Outcome]) -> None:
+            self.futures.discard(future)
+            cancelled = _Outcome(None, asyncio.CancelledError())
+            _deliver(future, cancelled if task.cancelled() else _caught(task.result).value or cancelled)
         now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
         patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         self.loop.call_soon_threadsafe(begin)
@@ -4341,7 +4356,12 @@ class _Loop:
             return None
         begun.wait()
         self.stuck_since = math.inf
-        return started[0]
+        return future
+
+
+def _deliver(future: Any, outcome: _Outcome) -> None:
+    if not future.done():                   # it may have been cancelled, even now
+        _caught(future.set_result, outcome)
 
 
 def _start_on_loop(value: Any, tool: Tool | None) -> Any:
