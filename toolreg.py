@@ -2572,7 +2572,7 @@ def _fresh_id() -> str:
 
 
 def _is_made_up(call_id: str) -> bool:
-    return re.fullmatch("call_[0-9a-f]{24}", call_id) is not None
+    return len(call_id) == 29 and re.fullmatch("call_[0-9a-f]{24}", call_id) is not None     # the length is quick
 
 
 # --- calls in
@@ -3026,7 +3026,7 @@ class Tool:
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    @property
+    @functools.cached_property
     def _declared(self) -> Mapping[str, bool]:
         """Give the parameters that are Injected: whether a registry has to have a value for it."""
         return getattr(self.bind, "declared", {})
@@ -3224,6 +3224,8 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
+_clock = time.perf_counter
 _SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
 _RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
@@ -3425,7 +3427,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
+        started, reason, texts = _clock(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3447,12 +3449,11 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
+            content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
         except BaseException as error:
-            result = _failure(call, reason, _as_exception(error), texts)
+            result = _failure(call, reason, _as_exception(error), texts, started)
         # 5. exactly one result, whatever happened
-        result.seconds = time.perf_counter() - started
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
@@ -3595,7 +3596,8 @@ def _as_exception(error: BaseException) -> Exception:
     return ToolRegError(_error_text(error))
 
 
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
+def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str],
+             started: float) -> ToolResult:
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
@@ -3603,7 +3605,7 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     if kind is Exception and texts is not _DENIED:
         _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
 
 def _shortened(content: str, most: int) -> str:
@@ -3618,8 +3620,6 @@ def _log_failure(name: str, error: Exception) -> None:
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
-    if type(value) is dict:
-        return _content_of(value), value, ()
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
@@ -3958,7 +3958,8 @@ def scripted_model(*answers: Any) -> Model:
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
 _LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()
-_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled (3.10 does not know)
+_TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
+_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
 _LOOP_ENDED = "the event loop on which the function ran has ended"
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
@@ -4178,9 +4179,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    started, reason, texts = time.perf_counter(), None, _REFUSED
+    started, reason, texts = _clock(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -4199,18 +4200,17 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
+        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
     except BaseException as error:
         if _is_cancelled():
             raise
-        result = _failure(call, reason, _as_exception(error), texts)
-    result.seconds = time.perf_counter() - started
+        result = _failure(call, reason, _as_exception(error), texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    return result
+    results[place] = result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4218,10 +4218,11 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
     try:
         for place in here:
-            results[place] = await _alone(_arun(self, executor, calls[place]))
+            call = _arun(self, executor, results, place, calls[place])
+            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
@@ -4231,14 +4232,14 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            results[place] = await run(call)
+            await run(place, call)
     return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
@@ -4261,37 +4262,44 @@ def _is_cancelled() -> bool:
     """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
     import asyncio
     task: Any = asyncio.current_task()
-    return task in _ENDING or (sys.version_info >= (3, 11) and task is not None and task.cancelling() > 0)
+    return task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0)
 
 
-async def _alone(call: Any) -> Any:
-    """Await a call in a copy of this context; in a task of its own where tasks do not tell who cancels them (3.10)."""
+async def _in_task(call: Any) -> None:
+    """Await a call in a task of its own."""
     import asyncio
-    if sys.version_info >= (3, 11):
-        return await _in_context(contextvars.copy_context(), call)
     task = asyncio.ensure_future(call)
     try:
         await asyncio.wait({task})
     except BaseException:
         await _cancel([task])
         raise
-    return task.result()
+    task.result()
 
 
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
     """Await a coroutine so that its every step runs in this context, as a thread's work does."""
     steps = coroutine.__await__()
-    step, given = steps.send, None
-    while True:
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            return end.value
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
+
+
+async def _value_in(context: contextvars.Context, awaitable: Any) -> Any:
+    values = []
+
+    async def keep() -> None:
+        values.append(await awaitable)
+    await _in_context(context, keep())
+    return values[0]
 
 
 Tool.arun = _arun_tool
@@ -4314,12 +4322,12 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
                   context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
     try:
         calls = _unanswered(history, api_format)
-        results = await _in_context(context, _aexecute(registry, calls))
+        results = await _value_in(context, _aexecute(registry, calls))
         for message in _append_results(history, results, api_format):
             yield message
         for _ in range(max_turns):
             asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            outcome: _Outcome = await _value_in(context, _aasked(model, asked))
             said, calls = _read_turn(outcome.get(), api_format)
             history += said
             for message in said:
@@ -4327,7 +4335,7 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
             if not calls:
                 return
             wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _in_context(context, _aexecute(registry, wanted))
+            results = await _value_in(context, _aexecute(registry, wanted))
             for message in _append_results(history, _all_results(calls, results, choice), api_format):
                 yield message
             choice = _next_choice(choice, results)
