@@ -3454,6 +3454,23 @@ def test_a_long_list_of_tools_is_cut_nearest_first():
         " and 31 more)\nCall a tool that there is, or answer without one.")
 
 
+def test_among_thousands_of_tools_the_nearest_names_are_found_at_once():
+    registry = ToolRegistry(Tool(f"find_trains_{number}", "", {}, print) for number in range(5_000))
+    registry.register(Tool("get_weather", "", {}, print))
+    start = time.perf_counter()
+    assert registry.invoke("get_wether", {}).content.startswith(
+        'Error: there is no tool "get_wether" (there are: get_weather, ')
+    assert "(there are: find_trains_4321" in registry.invoke("find_train_4321", {}).content
+    assert time.perf_counter() - start < 2
+
+
+def test_the_spellings_that_are_kept_are_bounded():
+    registry = weather_registry()
+    for number in range(1_000):
+        assert registry.get_schemas(tags=[f"tag{number}"]) == []
+    assert len(registry._schemas) <= 64 and len(registry.get_schemas()) == 2
+
+
 def test_a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced():
     registry = weather_registry()
     with pytest.raises(ToolDefinitionError, match="already registered: add .write replace=True, or a namespace."):
@@ -4671,6 +4688,114 @@ def test_async_tools_give_equal_results_on_all_paths(kinds):
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
 
 
+@pytest.fixture
+def own_loop(monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    monkeypatch.setattr(toolreg, "LOOP_SECONDS", 0.1)
+
+
+async def anum(n: int = 0) -> int:
+    await asyncio.sleep(0)
+    return n
+
+
+def test_a_loop_that_a_tool_blocks_is_left_and_later_calls_have_another(threads, own_loop):
+    release = threading.Event()
+    async def block() -> None:
+        release.wait(20)
+    registry = ToolRegistry([anum, block])
+    blocked = threading.Thread(target=registry.invoke, args=("block", {}), daemon=True)
+    blocked.start()
+    time.sleep(0.02)
+    start = time.monotonic()
+    assert registry.invoke("anum", {"n": 5}).value == 5 and time.monotonic() - start < 10
+    release.set()
+    blocked.join(10)
+    assert not blocked.is_alive()
+
+
+@pytest.mark.parametrize("leave", [lambda: asyncio.get_running_loop().stop(), sys.exit])
+def test_what_ends_the_loop_ends_the_call_that_ran_there_and_not_the_next(threads, own_loop, leave):
+    async def later() -> None:
+        leave()
+    async def ends() -> None:
+        task = asyncio.ensure_future(later())
+        await asyncio.sleep(10)
+        await task
+    registry = ToolRegistry([anum, ends])
+    result = registry.invoke("ends", {})
+    assert result.is_error and "the event loop on which the function ran has ended" in result.content
+    assert registry.invoke("anum", {"n": 3}).value == 3
+
+
+def test_a_forked_child_begins_with_loops_and_threads_of_its_own(threads):
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    registry = ToolRegistry([add, anum])
+    calls = [wire("anum", {"n": 1}), wire("add", {"a": 1}), wire("anum", {"n": 2})]
+    registry.execute_tool_calls(calls)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            values = [[result.value for result in results] for results in turns(registry, calls)]
+            os._exit(7 if values == [[1, 1, 2]] * 2 else 1)
+        finally:
+            os._exit(2)
+    for _ in range(1000):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+async def cancels_inner() -> None:
+    task = asyncio.ensure_future(asyncio.sleep(20))
+    task.cancel()
+    await task
+
+
+def raises_cancelled() -> None:
+    raise asyncio.CancelledError("mine")
+
+
+@pytest.mark.parametrize("tool", [cancels_inner, raises_cancelled])
+@pytest.mark.parametrize("metadata", [ToolMetadata(), ToolMetadata(parallel=False)])
+def test_a_cancellation_that_a_tool_made_is_its_own_error(threads, tool, metadata):
+    registry = ToolRegistry([add])
+    registry.register(tool, name="t", metadata=metadata)
+    for results in (*turns(registry, [wire("add", {"a": 1}), wire("t", {}), wire("add", {"a": 2})]),
+                    *turns(registry, [wire("t", {})])):
+        assert [result.is_error for result in results] in ([False, True, False], [True])
+        assert "CancelledError" in next(result.content for result in results if result.is_error)
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_cancelled_task_ends_its_turn_after_the_cleanup_of_its_calls(calls):
+    cleaned = []
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(20)
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned.append(1)
+    registry = ToolRegistry([slow])
+    async def main():
+        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(calls)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(cleaned) == calls
+    asyncio.run(main())
+
+
 def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
     variable = contextvars.ContextVar("variable", default="elsewhere")
     async def where() -> str:
@@ -4708,6 +4833,7 @@ def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, 
     ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
     ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
     ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
+    ({"timeout": 1e10}, "timeout: is longer than can be waited for (got 10000000000.0; leave it out for no limit)"),
     ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
 ])
 def test_metadata_that_cannot_be_kept_is_refused(options, fault):
@@ -4862,6 +4988,27 @@ def test_an_exception_that_cannot_travel_is_told_in_words():
     assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
     outcome = toolreg._call_shipped(threading.Lock, (), {})
     assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
+
+
+def test_a_batch_within_a_call_on_a_full_executor_runs(threads):
+    from concurrent.futures import ThreadPoolExecutor
+    def outer() -> list:
+        return [result.value for result in registry.execute_tool_calls([wire("add", {"a": 1}), wire("add", {"a": 2})])]
+    with ThreadPoolExecutor(1) as executor:
+        registry = ToolRegistry([outer, add], executor=executor)
+        assert [result.value for result in registry.execute_tool_calls([wire("outer", {})] * 2)] == [[1, 2]] * 2
+
+
+@of("async")
+def test_a_timeout_holds_in_a_sync_call_from_an_async_tool(threads):
+    release = threading.Event()
+    registry = ToolRegistry()
+    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
+    async def outer() -> str:
+        return registry.invoke("hang", {}).content
+    registry.register(outer)
+    assert all("did not finish within 0.05 seconds" in result.content for result in invoked(registry, "outer", {}))
+    release.set()
 
 
 def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):

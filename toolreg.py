@@ -3028,7 +3028,7 @@ class Tool:
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    @property
+    @functools.cached_property
     def _declared(self) -> Mapping[str, bool]:
         """Give the parameters that are Injected: whether a registry has to have a value for it."""
         return getattr(self.bind, "declared", {})
@@ -3094,6 +3094,9 @@ def _finished(value: Any) -> Any:
 IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
 _LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
 class _Outcome:
@@ -3223,6 +3226,10 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
+_clock = time.perf_counter
+_SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
+_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
@@ -3407,6 +3414,8 @@ class ToolRegistry:
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         key = (name, api_format, wanted, strict, self.think_augment)
         cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
+        if len(cache) >= _SCHEMAS_KEPT:
+            cache.clear()
         if key not in cache:
             tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
@@ -3420,7 +3429,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
+        started, reason, texts = _clock(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3442,12 +3451,11 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
+            content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+        except BaseException as error:
+            result = _failure(call, reason, _as_exception(error), texts, started)
         # 5. exactly one result, whatever happened
-        result.seconds = time.perf_counter() - started
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
@@ -3459,13 +3467,11 @@ class ToolRegistry:
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        import difflib
         text = f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = [each for each in self.list_tools() if each not in self._disabled]
-        names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
+        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3540,6 +3546,24 @@ def _leave_results(error: Any, results: list[Any]) -> None:
             error.results = results
 
 
+def _nearest_first(name: str, names: list[str]) -> list[str]:
+    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
+    import difflib
+    words = set(re.findall("[a-z0-9]+", name.lower()))
+
+    def roughly(each: str) -> tuple[int, int]:
+        shared = words.intersection(each.lower().replace("-", "_").split("_"))
+        return len(shared), len(os.path.commonprefix((each, name)))
+    if len(names) > _RANKED:
+        names = sorted(names, key=roughly, reverse=True)
+    matcher = difflib.SequenceMatcher(None, "", name)       # which learns its second text only once
+
+    def closely(each: str) -> float:
+        matcher.set_seq1(each)
+        return -matcher.ratio()
+    return sorted(names[:_RANKED], key=closely) + names[_RANKED:]
+
+
 def _in_namespace(namespace: str, name: str) -> str:
     if not isinstance(namespace, str):
         raise TypeError(f"namespace: must be text (got {_shown(namespace)})")
@@ -3565,7 +3589,17 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
+def _as_exception(error: BaseException) -> Exception:
+    """Give what a call may end in: an Exception, or a cancellation that the tool made; what ends more is raised."""
+    if isinstance(error, Exception):
+        return error
+    if type(error).__name__ != "CancelledError":
+        raise error
+    return ToolRegError(_error_text(error))
+
+
+def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str],
+             started: float) -> ToolResult:
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
@@ -3573,7 +3607,7 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     if kind is Exception and texts is not _DENIED:
         _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
 
 def _shortened(content: str, most: int) -> str:
@@ -3588,8 +3622,6 @@ def _log_failure(name: str, error: Exception) -> None:
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
-    if type(value) is dict:
-        return _content_of(value), value, ()
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
@@ -3679,7 +3711,7 @@ _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or se
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
-Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
+Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
 
 
 def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
@@ -3925,8 +3957,12 @@ def scripted_model(*answers: Any) -> Model:
 # async: tools, batches and loops on an event loop
 #    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
+_LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()
+_TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
+_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
+_LOOP_ENDED = "the event loop on which the function ran has ended"
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
@@ -3991,6 +4027,86 @@ async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
 
 
 # --- awaiting from sync code: on an event loop in the background
+class _Loop:
+    """Be an event loop on a daemon thread; one that blocks is left to its thread, and another is made."""
+
+    def __init__(self) -> None:
+        import asyncio
+        import threading
+        self.loop, self.futures = asyncio.new_event_loop(), set[Any]()
+        self.stuck_since = math.inf
+        try:
+            threading.Thread(target=self._serve, name="toolreg-loop", daemon=True).start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def _serve(self) -> None:
+        _LOOP_THREADS.add(_thread.get_ident())
+        try:
+            self.loop.run_forever()
+        except BaseException:               # sys.exit() in a task: it ends this loop, and not the program
+            pass
+        finally:
+            _LOOP_THREADS.discard(_thread.get_ident())
+            self.leave()
+            for future in list(self.futures):
+                _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+            _caught(self._clean_up)
+
+    def _clean_up(self) -> None:
+        import asyncio
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.close()
+
+    def leave(self) -> None:
+        """Take no more calls."""
+        with _LOOP_LOCK:
+            if _LOOPS.get(os.getpid()) is self:
+                del _LOOPS[os.getpid()]
+
+    def start(self, value: Any, tool: Tool | None) -> Any:
+        """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
+        import asyncio
+        import concurrent.futures
+        import threading
+        begun, begins = threading.Event(), _thread.allocate_lock()
+        future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+
+        def begin() -> None:
+            if begins.acquire(False):       # else the caller has given up
+                task = self.loop.create_task(_acaught(value))
+                task.add_done_callback(end)
+                future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
+                self.futures.add(future)
+                begun.set()
+
+        def end(task: asyncio.Task[_Outcome]) -> None:
+            self.futures.discard(future)
+            cancelled = _Outcome(None, asyncio.CancelledError())
+            _deliver(future, cancelled if task.cancelled() else _caught(task.result).value or cancelled)
+        now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
+        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
+        self.loop.call_soon_threadsafe(begin)
+        if not begun.wait(max(0, min(patience, timeout))) and begins.acquire(False):
+            self.stuck_since = min(now, self.stuck_since)
+            if tool and timeout < patience:
+                getattr(value, "close", bool)()
+                raise _timed_out(tool)
+            return None
+        begun.wait()
+        self.stuck_since = math.inf
+        return future
+
+
+def _deliver(future: Any, outcome: _Outcome) -> None:
+    if not future.done():                   # it may have been cancelled, even now
+        _caught(future.set_result, outcome)
+
+
 def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     """Start an awaitable on the background loop; give the future of its _Outcome."""
     import asyncio
@@ -3998,39 +4114,40 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    loop = _background_loop()
-    if loop is not None:
-        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    future: concurrent.futures.Future[_Outcome] | None = None
+    while future is None:
+        loop = _background_loop()
+        if loop is None:
+            future = concurrent.futures.Future()
+            future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+            return future
+        future = loop.start(value, tool)
+        if future is None:
+            loop.leave()
     return future
 
 
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
+def _background_loop() -> _Loop | None:
+    """Give the loop of this process; None where threads do not exist."""
     process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
     with _LOOP_LOCK:
         if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
             try:
-                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+                _LOOPS[process] = _Loop()
             except RuntimeError:
-                loop.close()
                 return None
-            _LOOPS[process] = loop
         return _LOOPS[process]
 
 
-def _run_loop(loop: Any) -> None:
-    _LOOP_THREADS.add(_thread.get_ident())
-    try:
-        loop.run_forever()
-    finally:
-        _LOOP_THREADS.discard(_thread.get_ident())
+def _forget_loops() -> None:
+    """Begin anew in a forked child: another thread may have held the lock."""
+    global _LOOP_LOCK
+    _LOOP_LOCK = _thread.allocate_lock()
+    _LOOPS.clear()
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loops)
 _ELSEWHERE["await"] = _start_on_loop
 
 
@@ -4064,9 +4181,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    started, reason, texts = time.perf_counter(), None, _REFUSED
+    started, reason, texts = _clock(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -4085,16 +4202,17 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-    except Exception as error:
-        result = _failure(call, reason, error, texts)
-    result.seconds = time.perf_counter() - started
+        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+    except BaseException as error:
+        if _is_cancelled():
+            raise
+        result = _failure(call, reason, _as_exception(error), texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    return result
+    results[place] = result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4102,28 +4220,28 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
     try:
         for place in here:
-            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
+            call = _arun(self, executor, results, place, calls[place])
+            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
-        for task in tasks:
-            task.cancel()
+        await _cancel(tasks)
         _leave_results(error, results)
         raise
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            results[place] = await run(call)
+            await run(place, call)
     return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
@@ -4132,20 +4250,58 @@ async def _all_done(tasks: list[Any]) -> None:
     await asyncio.gather(*tasks)
 
 
+async def _cancel(tasks: list[Any]) -> None:
+    """Cancel tasks, and wait until they have cleaned up."""
+    import asyncio
+    _ENDING.update(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    _ENDING.difference_update(tasks)
+
+
+def _is_cancelled() -> bool:
+    """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
+    import asyncio
+    task: Any = asyncio.current_task()
+    return task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0)
+
+
+async def _in_task(call: Any) -> None:
+    """Await a call in a task of its own."""
+    import asyncio
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait({task})
+    except BaseException:
+        await _cancel([task])
+        raise
+    task.result()
+
+
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
     """Await a coroutine so that its every step runs in this context, as a thread's work does."""
     steps = coroutine.__await__()
-    step, given = steps.send, None
-    while True:
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            return end.value
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
+
+
+async def _value_in(context: contextvars.Context, awaitable: Any) -> Any:
+    values = []
+
+    async def keep() -> None:
+        values.append(await awaitable)
+    await _in_context(context, keep())
+    return values[0]
 
 
 Tool.arun = _arun_tool
@@ -4168,12 +4324,12 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
                   context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
     try:
         calls = _unanswered(history, api_format)
-        results = await _in_context(context, _aexecute(registry, calls))
+        results = await _value_in(context, _aexecute(registry, calls))
         for message in _append_results(history, results, api_format):
             yield message
         for _ in range(max_turns):
             asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            outcome: _Outcome = await _value_in(context, _aasked(model, asked))
             said, calls = _read_turn(outcome.get(), api_format)
             history += said
             for message in said:
@@ -4181,7 +4337,7 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
             if not calls:
                 return
             wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _in_context(context, _aexecute(registry, wanted))
+            results = await _value_in(context, _aexecute(registry, wanted))
             for message in _append_results(history, _all_results(calls, results, choice), api_format):
                 yield message
             choice = _next_choice(choice, results)
@@ -4211,10 +4367,15 @@ __all__ += ["aagent_loop", "arun_agent"]
 # elsewhere: timeouts, and executors of concurrent.futures
 #    uses 1 9
 # ---------------------------------------------------------------------------
+_IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+
+
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
     timeout: Any = metadata.timeout
     if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
         return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    if timeout > _thread.TIMEOUT_MAX:
+        return f"timeout: is longer than can be waited for (got {_shown(timeout)}; leave it out for no limit)"
     return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
 
 
@@ -4243,15 +4404,20 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 
 
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
-    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
-    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel.
+
+    None too for a call that a function on an executor makes: its workers may all wait for such calls.
+    """
+    stays = not tool.metadata.parallel or tool.metadata.source != "python" or _IS_SHIPPED.get()
     return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
 
 
 def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
+    token = _IS_SHIPPED.set(True)
     outcome = _caught(_call_to_end, func, args, kwargs)
+    _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
         return outcome
