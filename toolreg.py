@@ -5966,52 +5966,39 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 #    uses 1 2 3 4 9 10 network
 # ---------------------------------------------------------------------------
 MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
-MAX_MESSAGE = 4 * 2**20     # bytes of one message
-MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for each piece of its answer to leave
-LAST_SECONDS = 1.5          # for calls that run when the client closes stdin
-_STATELESS = "2026-07-28"   # each request stands for itself; the older ones begin with a handshake
-_SPOKEN = (_STATELESS, "2025-11-25", "2025-06-18")
+MAX_MESSAGE = 4 * 2**20     # bytes
+MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
+LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
+_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
+_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
 _KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
-_META_NEEDED = (_META_VERSION, "io.modelcontextprotocol/clientCapabilities")
-_STATUS = {-32700: 400, -32600: 400, -32020: 400, -32022: 400}          # of HTTP, for what is wrong with a request
-_STATELESS_STATUS = {**_STATUS, -32601: 404, -32602: 400}               # to older clients 404 means a lost session
+_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
+_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
+           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
-_HOST_PORT = r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_HEADERS_OF = {401: (("WWW-Authenticate", "Bearer"),), 405: (("Allow", "POST"),),
-               **dict.fromkeys((411, 413), (("Connection", "close"),))}
+_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
+_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
+               **dict.fromkeys((411, 413), {"Connection": "close"})}
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-_NO_PLACE = 'http: must be "host:port" (got {})'
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 
 
 class _Refused(Exception):
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.error = {"code": code, "message": message, **({} if data is None else {"data": data})}
-
-
-# --- what is asked, and what is answered
-def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    wished = params.get("protocolVersion")
-    if not isinstance(wished, str):
-        raise _Refused(-32602, "protocolVersion: must be text")
-    return {"protocolVersion": wished if wished in _SPOKEN[1:] else _SPOKEN[1], **_ABOUT}
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
 def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    if params.get("cursor") is not None:
-        raise _Refused(-32602, "cursor: was not given out by this server (all tools are on the first page)")
     rows = registry.get_schemas(api_format="mcp")
     for row in rows:
-        tool = registry.get_tool(row["name"])           # None where another thread has just removed it
-        extra, output = tool and tool.metadata.extra.get("mcp"), tool and _output_schema(tool)
-        if isinstance(extra, Mapping):
-            row.update({key: extra[key] for key in ("title", "annotations") if key in extra})
-        if output:
-            row["outputSchema"] = _copied(output)
+        tool = registry[row["name"]]
+        row.update(tool.metadata.extra.get("mcp", {}))
+        if output := _output_schema(tool):
+            row["outputSchema"] = output
     return {"tools": rows}
 
 
@@ -6020,36 +6007,39 @@ def _output_schema(tool: Tool) -> dict[str, Any] | None:
     """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
     try:
         schema = schema_of(_hints_of(inspect.unwrap(tool.func))["return"])
-    except (AttributeError, KeyError, TypeError, ValueError):       # a ToolDefinitionError is a TypeError
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
     return schema if schema.get("type") == "object" else None
 
 
-def _called_tool(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
         raise _Refused(-32602, "name: must be text, and arguments an object")
-    tool = registry.get_tool(name)
-    output = tool and _output_schema(tool)
-    result = registry.invoke(name, arguments or {})
+    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
     text, is_error, structured = result.content, result.is_error, {}
-    if output and not is_error:
-        value = to_json(result.value)
-        faults = "\n".join(f"- {error}" for error in itertools.islice(iter_errors(value, output), SHOWN_NAMES))
-        is_error, structured = bool(faults), {} if faults else {"structuredContent": value}
-        text = _MISFIT_RESULT.format(name, faults, text) if faults else text
+    if tool and not is_error and (output := _output_schema(tool)):
+        structured = {"structuredContent": to_json(result.value)}
+        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
+        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
+            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
     return {"content": [{"type": "text", "text": text}], "isError": is_error, **structured}
 
 
-_ALWAYS = {"tools/list": _tool_rows, "tools/call": _called_tool}
-_WITH_HANDSHAKE = {**_ALWAYS, "initialize": _greeting, "ping": lambda registry, params: {}}
-_WITHOUT_HANDSHAKE = {
-    **_ALWAYS, "tools/list": lambda registry, params: {**_tool_rows(registry, params), **_KEEP_NOTHING},
-    "server/discover": lambda registry, params: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING},
+def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    wished = params.get("protocolVersion")
+    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+
+
+_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
+    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
+    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
+           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
 }
 
 
-def _rpc_in(line: bytes | None) -> Any:
+def _rpc_in(line: bytes | None) -> dict[str, Any]:
+    """Read a message; what it says in params is an object afterwards, if only an empty one."""
     if line is None:
         raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
     try:
@@ -6058,65 +6048,53 @@ def _rpc_in(line: bytes | None) -> Any:
         raise _Refused(-32700, f"the message is no JSON: {error}") from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
-    return message
+    params = message.get("params", {})
+    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
 
 
-def _is_stateless(message: dict[str, Any], headers: Any) -> bool:
-    """Tell whether a request is of the revision without handshakes, by what only that one says."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return (isinstance(meta, dict) and _META_VERSION in meta or message.get("method") == "server/discover"
-            or headers is not None and headers.get("mcp-protocol-version") == _STATELESS)
-
-
-def _check_request(message: dict[str, Any], stateless: bool, headers: Any) -> None:
-    """Raise a _Refused where a request is none, or where it contradicts its own headers."""
-    params, method = message.get("params", {}), message.get("method")
-    if type(message["id"]) not in (str, int) or not isinstance(method, str):
-        raise _Refused(-32600, "a request must have a method, which is text, and an id, which is text or an integer")
-    if not isinstance(params, dict):
-        raise _Refused(-32602, "params: must be an object")
-    version = (headers or {}).get("mcp-protocol-version", _SPOKEN[1])
+def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
+    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
     if stateless:
-        meta = params.get("_meta")
-        if not isinstance(meta, dict) or not all(key in meta for key in _META_NEEDED):
-            raise _Refused(-32602, f"params._meta: must have {' and '.join(_META_NEEDED)}")
+        if not meta.keys() >= _META_NEEDED:
+            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
         version = meta[_META_VERSION]
-        agreed = {"mcp-protocol-version": version, "mcp-method": method}
-        if method == "tools/call" and isinstance(params.get("name"), str):
-            agreed["mcp-name"] = params["name"]
-        wrong = [] if headers is None else [name for name in agreed if headers.get(name) != agreed[name]]
-        if wrong:
-            raise _Refused(-32020, f"{wrong[0]}: the header differs from the message")
-    if version not in (_SPOKEN[:1] if stateless else _SPOKEN[1:]):
-        raise _Refused(-32022, f"protocol version {_shown(version)} is not spoken here",
-                       {"supported": [*_SPOKEN], "requested": str(version)})
+        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
+                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
+        for name in said if headers is not None else ():
+            if said[name] is not None and said[name] != headers.get(name):
+                raise _Refused(-32020, f"{name}: the header does not say what the message says")
+    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
+        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
+                       supported=[*_SPOKEN], requested=str(version))
 
 
 def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
-    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); no line where none is wanted."""
+    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
     import threading
     import traceback
-    message = asked.value or {}
-    stateless, known = _is_stateless(message, headers), message.get("id")
+    message = asked.value or {"params": {}}
+    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
+    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
+                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
+    known = message.get("id") if type(message.get("id")) in (str, int) else None
 
     def reply(**part: Any) -> bytes:
-        whole = {"jsonrpc": "2.0", "id": known if type(known) in (str, int) else None, **part}
-        return _printable(_write_json(whole)).encode()
+        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
 
     try:
         asked.get()
-        if "id" not in message or ("method" not in message and message.keys() & {"result", "error"}):
-            return 202, b""                     # a notification, or an answer: nothing was asked
-        _check_request(message, stateless, headers)
-        answer = (_WITHOUT_HANDSHAKE if stateless else _WITH_HANDSHAKE).get(message["method"])
+        if "id" not in message or message.keys() & {"result", "error"}:
+            return 202, b""                     # a notification, or an answer
+        if known is None or not isinstance(message.get("method"), str):
+            raise _Refused(-32600, _NO_REQUEST)
+        _check_version(message, meta, headers, stateless)
+        answer = _MCP_METHODS[stateless].get(message["method"])
         if answer is None:
             raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
-        result = answer(registry, message.get("params", {}))
+        result = answer(registry, message["params"])
         return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
     except _Refused as refused:
-        status = (_STATELESS_STATUS if stateless else _STATUS).get(refused.error["code"], 200)
-        return status, reply(error=refused.error)
+        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
     except BaseException as error:              # a hook failed, or a tool wants the program to end
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise
@@ -6124,37 +6102,10 @@ def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tu
         return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
 
 
-def _tool_called(registry: ToolRegistry, asked: _Outcome) -> Tool | None:
-    message = asked.value or {}
-    params = message.get("params") if message.get("method") == "tools/call" else None
-    name = params.get("name") if isinstance(params, dict) else None
-    return registry.get_tool(name) if isinstance(name, str) else None
-
-
-# --- over stdin and stdout
-@contextlib.contextmanager
-def _own_pipes() -> Iterator[tuple[Any, Any]]:
-    """Keep stdin and stdout for the protocol: meanwhile print() goes to stderr, that of child processes too."""
-    nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
-    kept = [os.dup(0), os.dup(1)]
-
-    def point(*targets: int) -> None:
-        with contextlib.suppress(OSError, ValueError, AttributeError):     # nobody reads it, or there is none
-            sys.stdout.flush()
-        for number, target in enumerate(targets):
-            os.dup2(target, number)
-
-    point(nothing, 2)
-    replies = open(kept[1], "wb", closefd=False)
-    try:
-        with open(kept[0], "rb", closefd=False) as requests:
-            yield requests, replies
-    finally:
-        with contextlib.suppress(OSError):      # the client has gone
-            replies.close()
-        point(*kept)
-        for number in [*kept, *[nothing] * (nothing > 2)]:
-            os.close(number)
+def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
+    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
+    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
+    return None if tool is None else not tool.metadata.parallel
 
 
 def _messages_in(requests: Any) -> Iterator[_Outcome]:
@@ -6168,76 +6119,65 @@ def _messages_in(requests: Any) -> Iterator[_Outcome]:
 def _serve_pipes(registry: ToolRegistry) -> None:
     import threading
     turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
+    nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
+    requests, replies = open(os.dup(0), "rb"), open(os.dup(1), "wb")
+    os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
+    os.dup2(2, 1)                               # stderr, and they cannot read what the client says
 
     def reply(asked: _Outcome) -> None:
         _, line = _replied(registry, asked)
-        with turn, contextlib.suppress(OSError, ValueError):        # the client has gone
+        with turn, contextlib.suppress(OSError):            # the client has gone
             replies.write(line + b"\n" if line else b"")
             replies.flush()
 
     def reply_apart(asked: _Outcome) -> None:
-        try:
+        reply(asked)
+        places.release()
+
+    for asked in _messages_in(requests):
+        if _is_bound(registry, asked) is False:
+            places.acquire()
+            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
+        else:
             reply(asked)
-        finally:
-            places.release()
-
-    with _own_pipes() as (requests, replies):
-        for asked in _messages_in(requests):
-            tool = _tool_called(registry, asked)
-            if tool is not None and tool.metadata.parallel:
-                places.acquire()
-                _on_daemon(contextvars.copy_context().run, reply_apart, asked)
-            else:
-                reply(asked)
-        deadline = time.monotonic() + LAST_SECONDS
-        for _ in range(MAX_SERVED):             # all places are free when all calls are answered
-            places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+    deadline = time.monotonic() + LAST_SECONDS
+    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
+        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
 
-# --- over HTTP
-def _host_in(place: str) -> str:
-    found = re.fullmatch(_HOST_PORT, place.strip().lower())
-    return found[1] if found else ""
-
-
-def _refusal_of(request: Any, token: str | None, only_local: bool) -> int | None:
-    """Give the status that refuses a request before it is read, or None: is it for us, from whom may ask, as JSON?"""
+def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
+    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
     import hmac
-    hosts, origins = request.headers.get_all("host", []), request.headers.get_all("origin", [])
-    named = _host_in(hosts[0]) if len(hosts) == 1 else ""
-    strangers = [origin for origin in origins if (host := _host_in(origin.partition("://")[2])) != named
-                 and not re.fullmatch(_LOOPBACK, host)]
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    is_known = token is None or scheme.lower() == "bearer" and hmac.compare_digest(
-        secret.strip().encode("latin-1", "replace"), token.encode())
-    content_type = request.headers.get_content_type() if request.headers.get("content-type") else None
-    checks = ((403, named and not strangers and (not only_local or re.fullmatch(_LOOPBACK, named))),
-              (401, is_known), (404, request.path.partition("?")[0] in ("/", "/mcp")), (405, request.command == "POST"),
-              (415, content_type == "application/json"))
-    return next((status for status, fits in checks if not fits), None)
+    places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
+    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
+        return 403
+    if token is not None and not hmac.compare_digest(given, token.encode()):
+        return 401
+    return None if headers.get_content_type() == "application/json" else 415
 
 
-def _body_in(request: Any) -> bytes | int:
-    """Read the body of a request; give the status that refuses one whose length is unknown or too large."""
-    lengths = request.headers.get_all("content-length", ["0"] if request.command != "POST" else [])
-    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or request.headers.get("transfer-encoding"):
-        return 411
-    return 413 if int(lengths[0]) > MAX_MESSAGE else bytes(request.rfile.read(int(lengths[0])))
+def _body_in(request: Any) -> tuple[int | None, bytes]:
+    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
+    lengths = request.headers.get_all("content-length", [])
+    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
+        return (405 if request.path in ("/", "/mcp") else 404), b""
+    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
+        return 411, b""
+    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
 
 
 def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
     import http.server
     import socket
     import threading
-    places, one_at_a_time = threading.Semaphore(MAX_SERVED), threading.Lock()
-    only_local = bool(re.fullmatch(_LOOPBACK, host)) and token is None
+    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
-
-        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
-            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
-            super().handle_one_request()
 
         def setup(self) -> None:
             super().setup()
@@ -6245,48 +6185,45 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             self.wire = _Wire(self.connection, 0.0)
             self.rfile = io.BufferedReader(self.wire)
 
+        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
+            super().handle_one_request()
+
         def answer(self) -> None:
-            body = _body_in(self)
-            status = body if isinstance(body, int) else _refusal_of(self, token, only_local)
-            reply = b""
+            status, body = _body_in(self)
+            status, line = status or _refusal_of(self.headers, token, only_local), b""
             if status is None:
                 asked = _caught(_rpc_in, body)
-                tool = _tool_called(registry, asked)
-                with one_at_a_time if tool is not None and not tool.metadata.parallel else contextlib.nullcontext():
-                    status, reply = _replied(registry, asked, self.headers)
+                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                    status, line = _replied(registry, asked, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in (*_HEADERS_OF.get(status, ()), ("Content-Type", "application/json"),
-                           ("Content-Length", str(len(reply)))):
+            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
+                           "Content-Length": str(len(line))}.items():
                 self.send_header(*header)
             self.end_headers()
-            self.wfile.write(reply)
+            self.wfile.write(line)
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
 
         def log_message(self, *_: Any) -> None:
-            pass                                # stderr is for what tools print
+            pass                                    # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        request_queue_size = MAX_SERVED
+        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, MAX_SERVED
 
         def process_request(self, request: Any, client_address: Any) -> None:
             if places.acquire(blocking=False):
-                super().process_request(request, client_address)
-            else:
-                request.sendall(_BUSY)
-                self.shutdown_request(request)
+                return super().process_request(request, client_address)
+            request.sendall(_BUSY)
+            return self.shutdown_request(request)
 
         def process_request_thread(self, request: Any, client_address: Any) -> None:
-            try:
-                super().process_request_thread(request, client_address)
-            finally:
-                places.release()
+            super().process_request_thread(request, client_address)
+            places.release()
 
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            if not isinstance(sys.exc_info()[1], OSError):          # which only says that a client has gone
-                super().handle_error(request, client_address)
+        def handle_error(self, *_: Any) -> None:
+            pass                                    # a client has gone
 
     with Server((host.strip("[]"), port), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
@@ -6296,23 +6233,21 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
 def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
     """Offer the tools of a registry to MCP clients, until they close stdin or Ctrl-C comes.
 
-    Without `http` the one client is the program that started this one; what tools print goes to stderr meanwhile.
+    Without `http` the one client is the program that started this one; what tools print goes to stderr.
     `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
     """
-    if not isinstance(registry, ToolRegistry):
-        raise TypeError(f"registry: must be a ToolRegistry (got {_shown(registry)})")
-    place = re.fullmatch(_HOST_PORT, http.lower()) if isinstance(http, str) else None
+    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
     if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
-        raise ValueError(_NO_PLACE.format(_shown(http)))
+        raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
     if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
-        raise ValueError("token: must be text of visible ASCII characters, and goes with http=")
+        raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
     with contextlib.suppress(KeyboardInterrupt):
-        if place is None:
-            _serve_pipes(registry)
-        else:
+        if place:
             _serve_http(registry, place[1], int(place[2]), token)
+        else:
+            _serve_pipes(registry)
 
 
 __all__ += ["serve_mcp"]
