@@ -6210,7 +6210,7 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             pass                                    # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
-        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, MAX_SERVED
+        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
         def process_request(self, request: Any, client_address: Any) -> None:
             if places.acquire(blocking=False):
