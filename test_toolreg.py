@@ -7957,18 +7957,6 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
-TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
-                  "annotations": {"readOnlyHint": True}}
-
-
-def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
-    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
-    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
-    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
-        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
-            build()
-
-
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
@@ -8126,8 +8114,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None"}
         assert len(warned) == 1
         assert registry["add"].metadata.source == "mcp"
-        [schema] = registry.get_schemas("add", api_format="mcp")
-        assert (schema["title"], schema["annotations"]) == ("Adder", {"readOnlyHint": True})
+        assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
         old = registry["old"]
         assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
         assert registry.invoke("a_tool", {}).content == "{}"
@@ -8575,6 +8562,18 @@ def test_over_http_what_is_no_server_is_named():
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
 # ---------------------------------------------------------------------------
+TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+                  "annotations": {"readOnlyHint": True}}
+
+
+def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
+    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            build()
+
+
 SERVED = r"""
 import os, subprocess, sys, threading, time
 sys.path.insert(0, FOLDER)
@@ -8623,6 +8622,10 @@ def sleeps(seconds: float) -> str:
 @registry.register
 def says(size: int) -> str:
     return "x" * size
+
+@registry.register
+def shows() -> list:
+    return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
 
 @registry.register(metadata=ToolMetadata(parallel=False))
 def stays() -> bool:
@@ -8721,7 +8724,7 @@ def test_stdio_answers_every_request_once_and_nothing_else(tmp_path):
 def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     [old, new], _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
-    assert list(tools) == "add lies prints fails leaves interrupts sleeps says stays".split()
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
     assert tools["add"]["description"] == "Add two numbers."
     assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
     assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
@@ -8736,9 +8739,9 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
         tmp_path, rpc_tool(1, "add", a="1", b=2, toolcall_reason="why not"), rpc_tool(2, "prints"), rpc_tool(3, "fails"),
         rpc_tool(4, "lies"), rpc_tool(5, "leaves"), rpc_tool(6, "nothing"), rpc_tool(7, "add", a=1),
         rpc_tool(8, "stays"), rpc(9, "tools/call", name="add", arguments=[]), rpc(10, "tools/call"),
-        rpc_tool(11, "interrupts"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
+        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
     answers = {message["id"]: message for message in messages}
-    assert sorted(answers) == [*range(1, 13)] and len(messages) == 12
+    assert sorted(answers) == [*range(1, 14)] and len(messages) == 13
     assert answers[1]["result"] == {"content": [{"type": "text", "text": '{"total": 3}'}], "isError": False,
                                     "structuredContent": {"total": 3}}
     texts = {id: answers[id]["result"]["content"][0]["text"] for id in (2, 3, 4, 6, 7, 8, 12)}
@@ -8750,6 +8753,11 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
     assert texts[6].startswith('Error: there is no tool "nothing"') and "- b: is missing" in texts[7]
     assert texts[8] == "true" and texts[12] == "x" * 5_000_000
     assert {id for id in texts if answers[id]["result"]["isError"]} == {3, 4, 6, 7}
+    assert answers[13]["result"]["content"] == [
+        {"type": "text", "text": "look:\n[image/png, 3 bytes]\n[audio/wav, 3 bytes]\n[application/pdf, 3 bytes]"},
+        {"type": "image", "data": "YWJj", "mimeType": "image/png"},
+        {"type": "audio", "data": "YWJj", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "tool:shows", "mimeType": "application/pdf", "blob": "YWJj"}}]
     assert "structuredContent" not in answers[4]["result"] and answers[12]["result"]["resultType"] == "complete"
     assert [answers[id]["error"] for id in (5, 11)] == [
         {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
@@ -9764,11 +9772,11 @@ def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, 
     assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
 
 
-@of("network", "openapi", "mcp", "http")
+@of("network", "openapi", "mcp", "serve", "http")
 @pytest.mark.parametrize("options, told", [
     (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
     (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, http)'),
+    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
     (["-o", "."], "Is a directory"),
     (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),

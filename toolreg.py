@@ -95,9 +95,9 @@ _CHAPTERS: dict[str, str] = {
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
+    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
@@ -6924,7 +6924,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 8 9 10 network
+#    uses 1 7 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -7346,18 +7346,12 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
-# what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
-API_FORMATS += ("mcp",)
-_TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
-    key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
-
-
 __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
-#    uses 1 2 3 4 9 10 network
+#    uses 1 2 3 4 8 9 network
 # ---------------------------------------------------------------------------
 MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
@@ -7381,6 +7375,12 @@ _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or t
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 
 
+# what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
+API_FORMATS += ("mcp",)
+_TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
+    key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
+
+
 class _Refused(Exception):
     def __init__(self, code: int, message: str, **data: Any) -> None:
         self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
@@ -7389,9 +7389,7 @@ class _Refused(Exception):
 def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
     rows = registry.get_schemas(api_format="mcp")
     for row in rows:
-        tool = registry[row["name"]]
-        row.update(tool.metadata.extra.get("mcp", {}))
-        if output := _output_schema(tool):
+        if output := _output_schema(registry[row["name"]]):
             row["outputSchema"] = output
     return {"tools": rows}
 
@@ -7400,8 +7398,8 @@ def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
     """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
     try:
-        schema = schema_of(_hints_of(inspect.unwrap(tool.func))["return"])
-    except (AttributeError, KeyError, TypeError, ValueError):
+        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
+    except Exception:                           # a function without annotations, or what only looks like one
         return None
     return schema if schema.get("type") == "object" else None
 
@@ -7417,7 +7415,16 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
         errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
         if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
             text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
-    return {"content": [{"type": "text", "text": text}], "isError": is_error, **structured}
+    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+    return {"content": blocks, "isError": is_error, **structured}
+
+
+def _media_block(media: Media, name: str) -> dict[str, Any]:
+    import base64
+    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": data, "mimeType": media.media_type}
+    return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
 
 
 def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
