@@ -8582,8 +8582,9 @@ def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
 
 
 SERVED = r"""
-import os, subprocess, sys, threading, time
+import os, signal, subprocess, sys, threading, time
 sys.path.insert(0, FOLDER)
+signal.signal(signal.SIGINT, signal.default_int_handler)        # it is ignored where a shell runs the tests with &
 from typing import TypedDict
 import toolreg
 from toolreg import ToolMetadata, ToolRegistry, serve_mcp
