@@ -902,6 +902,24 @@ def test_what_is_nearest_is_sought_for_the_first_values_only():
     assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
 
 
+def test_what_can_be_mended_is_mended_however_many_there_are():
+    validator = Validator({"items": {"anyOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]},
+                                               {"properties": {"y": {"type": "boolean"}}, "required": ["y"]}]}})
+    values = [{"y": "true"}, {"x": "1"}] * 2_000
+    assert validator.coerce(values) == [{"y": True}, {"x": 1}] * 2_000
+    assert len(list(validator.iter_errors(values))) == 4_000
+
+
+@pytest.mark.parametrize("value", [{"x": "no"}, {"y": 5, "z": 1}, "no", {}])
+def test_the_errors_of_a_long_array_of_a_union_are_found_soon(value):
+    objects = [{"type": "object", "properties": {name: {"type": "integer"}}, "required": [name],
+                "additionalProperties": False} for name in "xyz"]
+    validator, start = Validator({"items": {"anyOf": objects}}), time.process_time()
+    assert validator.coerce(values := [value] + [{"q": at} for at in range(20_000)]) is values
+    assert len({error.path[0] for error in validator.iter_errors(values)}) == 20_001
+    assert time.process_time() - start < 20
+
+
 class ShownOddly(float):
     def __repr__(self):
         return "odd"
@@ -4881,12 +4899,25 @@ def test_no_nesting_of_conditions_takes_exponential_time(wrap):
     ends_soon(wrap)
 
 
+@pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: {"items": ref}, lambda ref: {"not": ref}])
+@pytest.mark.parametrize("names", [lambda at: [at], lambda at: [0, at], lambda at: [at, at * 3 % 8, at * 5 % 8]])
+def test_a_ring_of_resources_with_dynamic_names_is_compiled_soon_or_refused(names, wrap):
+    schema, start = {"$ref": "http://x/0", "$defs": {str(at): {
+        "$id": f"http://x/{at}", "$defs": {str(name): {"$dynamicAnchor": f"n{name}"} for name in names(at)},
+        "allOf": [wrap({"$ref": f"http://x/{other}"}) for other in range(8) if other != at]} for at in range(8)}},\
+        time.process_time()
+    with contextlib.suppress(SchemaError):
+        Validator(schema)
+    assert time.process_time() - start < 20
+
+
 @pytest.mark.parametrize(("schema", "word"), [
     ({"if": True}, "if"), ({"items": {"$id": "a"}}, "$id"), ({"items": {"$dynamicRef": "#"}}, "$dynamicRef"),
     ({"properties": {"a": {"contains": True}}}, "contains"), ({"unevaluatedItems": False}, "unevaluatedItems"),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3,
       "definitions": {"a": True}}, "$ref"),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
+    ({"properties": {"a": {"$ref": "#/shared/b"}}, "shared": {"b": {"not": {"if": True}}}}, "if"),
 ])
 def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
     copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
@@ -4900,9 +4931,23 @@ def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tm
     older = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/n"}},
              "definitions": {"n": {"type": "integer"}}, "format": "date"}
     assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
-    for pattern, fault in ((r"\p{L}", "chapter"), ("(?<a>b)", "chapter"), (r"\ca", "chapter")):
-        with pytest.raises(copy.SchemaError, match=fault):
-            copy.Validator({"pattern": pattern})
+    named = {**older, "$ref": "#/definitions/n", "title": "what is beside it demands nothing"}
+    del named["properties"], named["format"]
+    assert copy.is_valid(1, named) and not copy.is_valid("1", named)
+    with pytest.raises(copy.SchemaError, match="is not a known dialect .there are: .*draft-07"):
+        copy.Validator({"$schema": "http://json-schema.org/draft-04/schema#"})
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}", r"[\P{L}]", "(?<a>b)", r"\ca", r"\u{41}", r"[\ud83d\ude00]", r"(?<a>b)\k<a>"])
+def test_a_copy_without_the_chapter_refuses_patterns_that_python_spells_otherwise(pattern, tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    with pytest.raises(copy.SchemaError, match='is not a supported pattern: .* needs the chapter "schema"'):
+        copy.Validator({"pattern": pattern})
+    assert copy.is_valid("A", {"pattern": r"^\u0041$"}) and Validator({"pattern": pattern})
+
+
+def test_a_copy_without_the_chapter_has_its_own_word_for_options(tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
     with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
         copy.Validator({}, resources={"a:b": True})
 
@@ -5021,6 +5066,29 @@ def test_coercion_follows_the_older_keywords():
     assert coerce(["1", "true"], schema) == [1, True]
 
 
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
+def test_the_official_suite_for_older_drafts_passes(draft, dialect):
+    outcomes = list(suite_outcomes(draft, dialect))
+    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+
+
+@of("formats")
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
+def test_the_formats_of_the_official_suite_pass(draft, least):
+    passed = 0
+    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
+                if draft == "draft7" else DRAFT_2020_12)
+            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
+    assert passed >= least
+
+
+# ---------------------------------------------------------------------------
+# formats: what the keyword `format` asserts
+# ---------------------------------------------------------------------------
 FORMATS = {     # format: (texts that have it, texts that do not)
     "date": ("2024-02-29 2000-02-29 0001-01-01",
              "2023-02-29 1900-02-29 2024-13-01 2024-1-1 2024-04-31 \u0662024-01-01 2024-01-01x"),
@@ -5046,7 +5114,7 @@ FORMATS = {     # format: (texts that have it, texts that do not)
     "uri-template": ("{+a} a{b.c,d:3}/{e*} %20", "{ {a:0} {} a} {a,,b} %"),
     "json-pointer": ("/a/~0~1 / /a//b", "a /~2 #/a"),
     "relative-json-pointer": ("0 1/a 10#", "01 -1 /a 0##"),
-    "regex": (r"^a\d$ (?<n>a)\k<n> [] \cA", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
+    "regex": (r"^a\d$ [] (a)\1", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
 }
 
 
@@ -5071,29 +5139,30 @@ def test_any_text_has_a_format_or_has_not(name, text):
     assert Validator({"format": name}, formats=True).is_valid(text) in (True, False)
 
 
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
-def test_the_official_suite_for_older_drafts_passes(draft, dialect):
-    outcomes = list(suite_outcomes(draft, dialect))
-    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+@of("schema")
+def test_the_format_of_patterns_knows_all_of_their_syntax():
+    assert is_valid_format("regex", r"(?<n>a)\k<n>") and is_valid_format("regex", r"\cA\u{41}")
 
 
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
-def test_the_formats_of_the_official_suite_pass(draft, least):
-    passed = 0
-    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
-                if draft == "draft7" else DRAFT_2020_12)
-            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
-    assert passed >= least
+def is_valid_format(name, text):
+    return Validator({"format": name}, formats=True).is_valid(text)
 
 
-# ---------------------------------------------------------------------------
-# formats: what the keyword `format` asserts
-# ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("text", ["".join(map(chr, range(0x4e00, 0x4e00 + 5_000))), "a" + "\u0301\u0316" * 20_000,
+                                  "a." * 20_000, "1:" * 20_000, "xn--" + "9" * 20_000], ids=ascii)
+def test_no_text_is_too_long_for_a_format(name, text):
+    start = time.process_time()
+    for whole in (text, f"a@{text}"):
+        is_valid_format(name, whole)
+    assert time.process_time() - start < 10
+
+
+def test_a_copy_without_the_chapter_does_not_assert_formats(tmp_path, monkeypatch):
+    copy = load_copy(without({"formats"}), tmp_path, monkeypatch)
+    assert copy.is_valid("x", {"format": "date"})
+    with pytest.raises(copy.SchemaError, match='^"formats" needs the chapter "formats" .cut from this copy.$'):
+        copy.Validator({}, formats=True)
 
 
 # ---------------------------------------------------------------------------

@@ -100,7 +100,7 @@ _CHAPTERS: dict[str, str] = {
     "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
     "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
@@ -510,16 +510,13 @@ def _escape(token: str, in_class: bool) -> str:
         kind, rest = "<", " "
     elif token[0] != "\\":
         return token
-    if kind == "u" and rest:
-        high, _, low = rest.partition("\\u")
-        return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
     if kind in _ESCAPES and rest:
         return _ESCAPES[kind](rest, in_class)
-    if rest and kind in "pPck<":
-        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
+        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
     if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
         return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
+    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
 
@@ -735,18 +732,22 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     fits = _all(table)
 
     def parts(value: Any) -> list[_Part]:
+        fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         if fits(value):
-            return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        faults = [sub.faults(value) for sub in subs]
-        if [] in faults:
-            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        expected = dict.fromkeys(map(_other_type, faults))
+            return fitting
+        if fitting:
+            return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
+        memo, key = node.compiler.memo, (_choice, node)
+        failed = memo.get(key, 0)
+        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
+            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+            meant = next(mended, None)
+            memo[key] = failed + (meant is None)
+            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
+        memo[key] = failed + 1
+        expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
         if "" not in expected:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
-        memo = node.compiler.memo
-        memo[_choice] = memo.get(_choice, 0) + 1
-        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
-            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -834,9 +835,9 @@ _KEYWORDS: dict[str, _Row] = {
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "format": (_TEXT, _format),
 }
-# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
-_OLDER: dict[str, Collection[str]] = {
-    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+# what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_DRAFTS: dict[str, Collection[str]] = {
+    DRAFT_2020_12: [], "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
     "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
@@ -1005,31 +1006,22 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about, and refuse words of it that have another meaning here."""
-        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
-        while stack:
-            schema = stack.pop()
-            if isinstance(schema, dict) and id(schema) not in known:
-                known.add(id(schema))
-                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
-                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
-                for word in schema:
-                    if word in older - alone:
-                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
-                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
-                        raise SchemaError(str(_needs_chapter(word)))
-                stack += _subschemas(schema)
+        """Give what references in a document are about: here, that document."""
+        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
+        if str(said).rstrip("#") not in _DRAFTS:
+            raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
+        self.other_words = _DRAFTS[str(said).rstrip("#")]
         return document
 
-    def older_words(self, dialect: Any) -> Collection[str]:
-        uri = str(dialect).rstrip("#")
-        if uri != DRAFT_2020_12 and uri not in _OLDER:
-            known = _listed([DRAFT_2020_12, *_OLDER])
-            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
-        return _OLDER.get(uri, ())
-
     def rows(self, node: _Node) -> dict[str, _Row]:
-        """Give the keywords that count in a schema."""
+        """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
+        schema = node.schema if isinstance(node.schema, dict) else {}
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
+        for word in schema:
+            if word in self.other_words and not (alone and word == "$ref"):
+                raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+            if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
 
     def asserts_formats(self, node: _Node) -> bool:
@@ -4267,6 +4259,7 @@ _ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
+MAX_SCOPED_SCHEMAS = 10_000     # compiled subschemas, where what they mean depends on the way that leads to them
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
 _MAPS.update(["dependentSchemas", "dependencies"])
 _HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
@@ -4306,8 +4299,14 @@ def _ranges(name: str, inverted: bool) -> str:
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
+def _code_point(digits: str, in_class: bool) -> str:
+    """Read `\\u{…}`, two halves of a surrogate pair, or the plain four digits."""
+    high, _, low = digits.partition("\\u")
+    return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
+
+
 _ESCAPES.update({
-    "p": _property, "P": functools.partial(_property, inverted=True),
+    "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
     "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
@@ -4460,7 +4459,7 @@ class _Home(NamedTuple):
     """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
 
     resource: _Resource
-    scope: tuple[_Resource, ...] = ()
+    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
 
 
 class _FullCompiler(_Compiler):
@@ -4491,14 +4490,16 @@ class _FullCompiler(_Compiler):
         home, name = node.home, reference.partition("#")[2]
         schema, resource = self.find(reference, home.resource)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            resource = dict(home.scope).get(name, resource)
             schema = resource.dynamic[name]
         return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
         resource, scope = self.homes.get(id(schema), home.resource), home.scope
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
+        if resource.dynamic:
+            scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
+            if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
+                raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
@@ -4572,7 +4573,7 @@ class _FullCompiler(_Compiler):
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
+                return home.anchors.get(fragment) or home.dynamic[fragment], home
             for schema in _steps(home.root, fragment):
                 home = self.homes.get(id(schema), home)
         except LookupError:
@@ -4635,6 +4636,8 @@ _MISPLACED = "|".join([
 
 def _is_idn(text: str) -> bool:
     from unicodedata import bidirectional
+    if len(text) > 253:                     # in ASCII it is even longer; and what follows takes its time
+        return False
     labels = [_label(label) for label in re.split("[.\u3002\uff0e\uff61]", text)]
     kinds = [[bidirectional(character) for character in label] for label in labels]
     rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
@@ -4707,7 +4710,7 @@ _FORMATS.update({
     "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
     "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
-    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
+    "idn-email": lambda text: len(text) <= 1_000 and _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
