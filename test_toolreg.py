@@ -25,6 +25,7 @@ import os
 import pathlib
 import py_compile
 import re
+import signal
 import socket
 import subprocess
 import symtable
@@ -272,7 +273,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
     assert len(CORE.splitlines()) <= 3_930
-    assert len(SOURCE.splitlines()) <= 8_150
+    assert len(SOURCE.splitlines()) <= 8_440
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -8358,18 +8359,6 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
-TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
-                  "annotations": {"readOnlyHint": True}}
-
-
-def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
-    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
-    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
-    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
-        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
-            build()
-
-
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
@@ -8527,8 +8516,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None"}
         assert len(warned) == 1
         assert registry["add"].metadata.source == "mcp"
-        [schema] = registry.get_schemas("add", api_format="mcp")
-        assert (schema["title"], schema["annotations"]) == ("Adder", {"readOnlyHint": True})
+        assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
         old = registry["old"]
         assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
         assert registry.invoke("a_tool", {}).content == "{}"
@@ -8976,7 +8964,370 @@ def test_over_http_what_is_no_server_is_named():
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
 # ---------------------------------------------------------------------------
-# (to come)
+TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+                  "annotations": {"readOnlyHint": True}}
+
+
+def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
+    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            build()
+
+
+SERVED = r"""
+import os, signal, subprocess, sys, threading, time
+sys.path.insert(0, FOLDER)
+signal.signal(signal.SIGINT, signal.default_int_handler)        # it is ignored where a shell runs the tests with &
+from typing import TypedDict
+import toolreg
+from toolreg import ToolMetadata, ToolRegistry, serve_mcp
+
+class Sum(TypedDict):
+    total: int
+
+registry = ToolRegistry(think_augment=True)
+
+@registry.register(metadata=ToolMetadata(extra={"mcp": {"title": "Adder", "annotations": {"readOnlyHint": True}}}))
+def add(a: int, b: int) -> Sum:
+    "Add two numbers."
+    return {"total": a + b}
+
+@registry.register
+def lies() -> dict[str, int]:
+    return {"a": "x"}
+
+@registry.register
+def prints() -> str:
+    print("from the tool", flush=True)
+    os.write(1, b"from below\n")
+    subprocess.run([sys.executable, "-I", "-S", "-c", "print('from a child')"], check=True)
+    return f"read {sys.stdin.readline()!r}"
+
+@registry.register
+def fails() -> str:
+    raise ValueError("no luck")
+
+@registry.register
+def leaves() -> str:
+    sys.exit(3)
+
+@registry.register
+def interrupts() -> str:
+    raise KeyboardInterrupt
+
+@registry.register
+def sleeps(seconds: float) -> str:
+    time.sleep(seconds)
+    return "slept"
+
+@registry.register
+def says(size: int) -> str:
+    return "x" * size
+
+@registry.register
+def shows() -> list:
+    return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
+
+@registry.register(metadata=ToolMetadata(parallel=False))
+def stays() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+for name, value in SETTINGS.items():
+    setattr(toolreg, name, value)
+serve_mcp(registry, **OPTIONS)
+print("ended", file=sys.stderr)
+"""
+
+
+def served_script(folder, options, settings):
+    path = folder / "served.py"
+    path.write_text(f"FOLDER, OPTIONS, SETTINGS = {str(HERE)!r}, {options!r}, {settings!r}\n{SERVED}", "utf-8")
+    return [sys.executable, "-I", "-S", "-B", str(path)]
+
+
+def over_stdio(folder, *lines, **settings):
+    """Send lines to a server on stdio and close; give (its messages by id, what was printed to stderr)."""
+    sent = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    done = subprocess.run(served_script(folder, {}, settings), input=sent, capture_output=True, timeout=60)
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and all(message["jsonrpc"] == "2.0" for message in messages)
+    assert done.stderr.splitlines()[-1] == b"ended", done.stderr
+    return messages, done.stderr.decode()
+
+
+def rpc(id, method, **params):
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def rpc_new(id, method, version="2026-07-28", **params):
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    return rpc(id, method, **params, _meta=meta)
+
+
+def rpc_tool(id, name, **arguments):
+    return rpc(id, "tools/call", name=name, arguments=arguments)
+
+
+@contextlib.contextmanager
+def over_http(folder, token=None, **settings):
+    """Give the port of a server on loopback; at the end Ctrl-C has to end it with status 0."""
+    command = served_script(folder, {"http": "127.0.0.1:0", "token": token}, settings)
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as server:
+        try:
+            found = re.fullmatch(rb"toolreg: serving MCP at http://127\.0\.0\.1:(\d+)/mcp\s*", server.stderr.readline())
+            yield int(found[1])
+            server.send_signal(signal.SIGINT)
+            assert (server.wait(timeout=10), server.stderr.read().splitlines()[-1:]) == (0, [b"ended"])
+        finally:
+            server.kill()
+
+
+def post(port, message, method="POST", path="/mcp", **headers):
+    """Give (status, headers, JSON or None); a header that is None is left out."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    given = {"host": f"127.0.0.1:{port}", "content-type": "application/json", "content-length": str(len(body)),
+             **{name.replace("_", "-"): value for name, value in headers.items()}}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in given.items():
+            if value is not None:
+                connection.putheader(name, value)
+        connection.endheaders(body)
+        response = connection.getresponse()
+        text = response.read()
+        return response.status, response.headers, json.loads(text) if text else None
+    finally:
+        connection.close()
+
+
+def test_stdio_answers_every_request_once_and_nothing_else(tmp_path):
+    messages, _ = over_stdio(
+        tmp_path, rpc(1, "initialize", protocolVersion="2025-06-18"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"}, rpc("two", "ping"), rpc(3, "initialize"),
+        rpc(4, "initialize", protocolVersion="1999-01-01"), rpc(5, "resources/list"), b"\r\n",
+        {"jsonrpc": "2.0", "id": 6, "result": {}}, {"jsonrpc": "2.0", "method": "no/such/notification"},
+        rpc_new(7, "server/discover"), rpc_new(8, "ping"), rpc_new(9, "tools/list", "2031-01-01"),
+        rpc(10, "server/discover"), rpc_new(11, "tools/list", "2025-11-25"),
+        b'{"jsonrpc": "2.0", "id": 12, "method": "ping"}')
+    results = {message["id"]: message.get("result", message.get("error")) for message in messages}
+    assert [message["id"] for message in messages] == [1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert [results[id]["protocolVersion"] for id in (1, 3, 4)] == ["2025-06-18", "2025-11-25", "2025-11-25"]
+    assert results["two"] == {} and results[1]["capabilities"] == {"tools": {}}
+    spoken = ["2026-07-28", "2025-11-25", "2025-06-18"]
+    assert results[7] == {"supportedVersions": spoken, "capabilities": {"tools": {}}, "resultType": "complete",
+                          "serverInfo": {"name": "toolreg", "version": toolreg.__version__},
+                          "ttlMs": 0, "cacheScope": "private"}
+    assert [results[id]["code"] for id in (5, 8, 9, 10, 11)] == [-32601, -32601, -32022, -32602, -32022]
+    assert results[9]["data"] == {"supported": spoken, "requested": "2031-01-01"}
+
+
+def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
+    [old, new], _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    tools = {tool["name"]: tool for tool in old["result"]["tools"]}
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
+    assert tools["add"]["description"] == "Add two numbers."
+    assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
+    assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
+    assert tools["add"]["outputSchema"]["properties"] == {"total": {"type": "integer"}}
+    assert {name for name in tools if "outputSchema" in tools[name]} == {"add", "lies"}
+    assert "resultType" not in old["result"]
+    assert new["result"] == {**old["result"], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_protocol(tmp_path):
+    messages, printed = over_stdio(
+        tmp_path, rpc_tool(1, "add", a="1", b=2, toolcall_reason="why not"), rpc_tool(2, "prints"), rpc_tool(3, "fails"),
+        rpc_tool(4, "lies"), rpc_tool(5, "leaves"), rpc_tool(6, "nothing"), rpc_tool(7, "add", a=1),
+        rpc_tool(8, "stays"), rpc(9, "tools/call", name="add", arguments=[]), rpc(10, "tools/call"),
+        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
+    answers = {message["id"]: message for message in messages}
+    assert sorted(answers) == [*range(1, 14)] and len(messages) == 13
+    assert answers[1]["result"] == {"content": [{"type": "text", "text": '{"total": 3}'}], "isError": False,
+                                    "structuredContent": {"total": 3}}
+    texts = {id: answers[id]["result"]["content"][0]["text"] for id in (2, 3, 4, 6, 7, 8, 12)}
+    assert texts[2] == "read ''" and {"from the tool", "from below", "from a child"} <= {*printed.splitlines()}
+    assert texts[3] == ('Error: the tool "fails" failed: ValueError: no luck\n'
+                        "If the arguments are the cause, change them; else go on without it.")
+    assert texts[4] == ('Error: the result of "lies" does not fit its outputSchema:\n- a: "x" is not an integer\n'
+                        'The tool has run; its result was:\n{"a": "x"}')
+    assert texts[6].startswith('Error: there is no tool "nothing"') and "- b: is missing" in texts[7]
+    assert texts[8] == "true" and texts[12] == "x" * 5_000_000
+    assert {id for id in texts if answers[id]["result"]["isError"]} == {3, 4, 6, 7}
+    assert answers[13]["result"]["content"] == [
+        {"type": "text", "text": "look:\n[image/png, 3 bytes]\n[audio/wav, 3 bytes]\n[application/pdf, 3 bytes]"},
+        {"type": "image", "data": "YWJj", "mimeType": "image/png"},
+        {"type": "audio", "data": "YWJj", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "tool:shows", "mimeType": "application/pdf", "blob": "YWJj"}}]
+    assert "structuredContent" not in answers[4]["result"] and answers[12]["result"]["resultType"] == "complete"
+    assert [answers[id]["error"] for id in (5, 11)] == [
+        {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
+    assert [answers[id]["error"]["code"] for id in (9, 10)] == [-32602, -32602]
+
+
+def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_from_ending(tmp_path):
+    began = time.monotonic()
+    calls = [rpc_tool(id, "sleeps", seconds=0.5) for id in range(50)]
+    messages, _ = over_stdio(tmp_path, rpc_tool(99, "sleeps", seconds=1_000), *calls, rpc("last", "ping"))
+    assert time.monotonic() - began < 15
+    assert messages[0]["id"] == "last" and {message["id"] for message in messages} == {*range(50), "last"}
+
+
+@pytest.mark.parametrize("line, code, id", [
+    (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, None),
+    (b"nonsense\n", -32700, None),
+    (b"\xff\xfe\n", -32700, None),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
+    (b"[" * 5_000 + b"\n", -32700, None),
+    (b"[]\n", -32600, None),
+    (b"7\n", -32600, None),
+    ({"id": 1, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": 1}, -32600, 1),
+    ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
+    ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, -32600, 1),
+    (rpc(1, "tools/call", name=["add"]), -32602, 1),
+    (rpc(1, "tools/call", name={"add": 1}, arguments={}), -32602, 1),
+    (rpc(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 1),
+    (rpc_new(1, "tools/list", ["2026-07-28"]), -32022, 1),
+    (b"x" * 5_000 + b"\n", -32600, None),
+    (b"x" * 4_096, -32600, None),
+])
+def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
+    messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
+                             rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
+    assert [message["id"] for message in messages] == ["before", id, "after"]
+    assert messages[1]["error"]["code"] == code and messages[1]["error"]["message"]
+
+
+def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
+    new = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "add"}
+    call = rpc_new(1, "tools/call", name="add", arguments={"a": 1, "b": 2})
+    rows = [
+        (rpc(1, "initialize", protocolVersion="2025-11-25"), {}, 200, None),
+        ({"jsonrpc": "2.0", "method": "notifications/initialized"}, {}, 202, None),
+        (rpc(1, "ping"), {"mcp_protocol_version": "2025-06-18"}, 200, None),
+        (rpc(1, "ping"), {"mcp_protocol_version": "1999-01-01"}, 400, -32022),
+        (rpc(1, "prompts/list"), {}, 200, -32601),
+        (rpc(1, "tools/call"), {}, 200, -32602),
+        (call, new, 200, None),
+        (call, {}, 400, -32020),
+        (call, {**new, "mcp_name": "lies"}, 400, -32020),
+        (call, {**new, "mcp_method": "tools/list"}, 400, -32020),
+        (call, {**new, "mcp_protocol_version": "2025-11-25"}, 400, -32020),
+        (rpc(1, "tools/list"), {**new, "mcp_method": "tools/list"}, 400, -32602),
+        (rpc_new(1, "ping"), {**new, "mcp_method": "ping"}, 404, -32601),
+        (rpc_new(1, "ping", "2031-01-01"), {"mcp_protocol_version": "2031-01-01", "mcp_method": "ping"}, 400, -32022),
+        (b"nonsense", {}, 400, -32700),
+        (b"", {}, 400, -32700),
+        ([call], {}, 400, -32600),
+    ]
+    with over_http(tmp_path) as port:
+        for message, headers, status, code in rows:
+            got, _, answer = post(port, message, **headers)
+            assert (got, (answer or {}).get("error", {}).get("code")) == (status, code), (message, headers)
+        assert post(port, call, **new)[2]["result"]["structuredContent"] == {"total": 3}
+
+
+def test_http_lets_in_only_who_may_ask(tmp_path):
+    ping = rpc(1, "ping")
+    with over_http(tmp_path) as port:
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", "LOCALHOST", "[::1]:80"):
+            assert post(port, ping, host=host)[0] == 200
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost@evil.example", "", None):
+            assert post(port, ping, host=host)[0] == 403
+        for origin in ("http://localhost:3000", "http://127.0.0.1", "https://[::1]:8"):
+            assert post(port, ping, origin=origin)[0] == 200
+        for origin in ("http://evil.example", "null", "", "http://localhost.evil.example", "file://"):
+            assert post(port, ping, origin=origin)[0] == 403
+        for content_type in ("text/plain", "application/x-www-form-urlencoded", None):
+            assert post(port, ping, content_type=content_type)[0] == 415
+        assert post(port, ping, content_type="application/json; charset=utf-8")[0] == 200
+        for method in ("GET", "DELETE", "PUT", "OPTIONS"):
+            status, headers, _ = post(port, b"", method)
+            assert (status, headers["allow"]) == (405, "POST")
+        assert [post(port, ping, path=path)[0] for path in ("/", "/mcp?x=1", "/other", "/mcp/more")] == [200, 200, 404, 404]
+    with over_http(tmp_path, "s3cret") as port:
+        for given in ("Bearer s3cret", "bearer s3cret"):
+            assert post(port, ping, authorization=given)[0] == 200
+        for given in (None, "", "Bearer", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret", "Bearer \xe9"):
+            status, headers, answer = post(port, ping, authorization=given)
+            assert (status, headers["www-authenticate"], answer) == (401, "Bearer", None)
+        assert post(port, ping, authorization="Bearer s3cret", origin="http://evil.example")[0] == 403
+
+
+def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
+    with over_http(tmp_path, MAX_MESSAGE=1_000, MESSAGE_SECONDS=0.5, MAX_SERVED=3) as port, contextlib.ExitStack() as stack:
+        assert [post(port, b"", content_length=size)[0] for size in ("1001", "9" * 18)] == [413, 413]
+        assert [post(port, b"", content_length=size)[0] for size in (None, "-1", "x", "1_0", "9" * 19)] == [411] * 5
+        assert post(port, rpc(1, "ping"), transfer_encoding="chunked")[0] == 411
+
+        def connected(sent):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            client.sendall(sent)
+            return client
+
+        head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+        began = time.monotonic()
+        slow = [connected(sent) for sent in (b"", b"POST /mc", head.encode() + b"{")]
+        full = connected(b"")
+        assert full.recv(1_000).startswith(b"HTTP/1.1 503 ") and full.recv(1) == b""
+        for client in slow:                     # a byte now and then buys no time
+            with contextlib.suppress(OSError):
+                while time.monotonic() - began < 15:
+                    client.sendall(b"a")
+                    client.settimeout(0.1)
+                    with contextlib.suppress(TimeoutError):
+                        if client.recv(1_000) == b"":
+                            break
+        assert time.monotonic() - began < 10
+        for _ in range(200):                    # one after the other, and none is left
+            connected(b"").close()
+            connected(head.encode() + b"{").close()
+        for _ in range(50):
+            with contextlib.suppress(OSError, AssertionError):
+                assert post(port, rpc(1, "ping"))[0] == 200
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("the server is not free again")
+
+
+@of("mcp", "serve")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_our_own_client_uses_the_server(tmp_path, transport):
+    with contextlib.ExitStack() as stack:
+        target = served_script(tmp_path, {}, {}) if transport == "stdio" else {
+            "url": f"http://127.0.0.1:{stack.enter_context(over_http(tmp_path, 't'))}/mcp",
+            "headers": {"authorization": "Bearer t"}}
+        client = stack.enter_context(McpClient(target))
+        registry = ToolRegistry(toolreg.mcp_tools(client))
+        assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
+        assert registry.invoke("add", {"a": 1, "b": 2}).value == {"total": 3}
+        calls = [ToolCall(str(number), "sleeps", {"seconds": 0.2}) for number in range(50)]
+        assert {result.content for result in registry.execute_tool_calls(calls, max_workers=50)} == {"slept"}
+        assert len(registry.invoke("says", {"size": 5_000_000}).content) == 5_000_000
+        assert registry.invoke("fails", {}).is_error
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"http": "0.0.0.0:1"}, "http: 0.0.0.0 can be reached from other machines (write 127.0.0.1, or token="),
+    ({"http": "example.com:1"}, "http: example.com can be reached from other machines"),
+    ({"http": "127.0.0.1"}, 'http: must be "host:port" (got "127.0.0.1")'),
+    ({"http": "127.0.0.1:65536"}, 'http: must be "host:port"'),
+    ({"http": "http://127.0.0.1:80"}, 'http: must be "host:port"'),
+    ({"http": 8000}, 'http: must be "host:port" (got 8000)'),
+    ({"http": "127.0.0.1:0", "token": ""}, "token: must be visible ASCII text, and goes with http="),
+    ({"http": "127.0.0.1:0", "token": "a b"}, "token: must be visible ASCII text"),
+    ({"token": "x"}, "token: must be visible ASCII text, and goes with http="),
+])
+def test_what_would_be_unsafe_or_unclear_is_not_served(options, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        toolreg.serve_mcp(ToolRegistry(), **options)
 
 
 # ---------------------------------------------------------------------------
@@ -10237,11 +10588,11 @@ def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, 
     assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
 
 
-@of("network", "openapi", "mcp", "http")
+@of("network", "openapi", "mcp", "serve", "http")
 @pytest.mark.parametrize("options, told", [
     (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
     (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, http)'),
+    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
     (["-o", "."], "Is a directory"),
     (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),

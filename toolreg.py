@@ -95,9 +95,9 @@ _CHAPTERS: dict[str, str] = {
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
+    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
@@ -7105,7 +7105,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 8 9 10 network
+#    uses 1 7 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -7527,20 +7527,312 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+__all__ += ["McpClient", "McpError", "mcp_tools"]
+
+
+# ---------------------------------------------------------------------------
+# serve: the same tools for MCP clients
+#    uses 1 2 3 4 8 9 network
+# ---------------------------------------------------------------------------
+MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
+MAX_MESSAGE = 4 * 2**20     # bytes
+MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
+LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
+_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
+_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
+_ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
+_KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
+_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
+           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
+_LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
+_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
+_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
+               **dict.fromkeys((411, 413), {"Connection": "close"})}
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
+_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
+
+
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
 API_FORMATS += ("mcp",)
 _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
     key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
 
 
-__all__ += ["McpClient", "McpError", "mcp_tools"]
+class _Refused(Exception):
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-# ---------------------------------------------------------------------------
-# serve: the same tools for MCP clients
-#    uses nothing
-# ---------------------------------------------------------------------------
-# (to come)
+def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    rows = registry.get_schemas(api_format="mcp")
+    for row in rows:
+        if output := _output_schema(registry[row["name"]]):
+            row["outputSchema"] = output
+    return {"tools": rows}
+
+
+@functools.lru_cache(1024)
+def _output_schema(tool: Tool) -> dict[str, Any] | None:
+    """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
+    try:
+        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
+    except Exception:                           # a function without annotations, or what only looks like one
+        return None
+    return schema if schema.get("type") == "object" else None
+
+
+def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
+        raise _Refused(-32602, "name: must be text, and arguments an object")
+    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
+    text, is_error, structured = result.content, result.is_error, {}
+    if tool and not is_error and (output := _output_schema(tool)):
+        structured = {"structuredContent": to_json(result.value)}
+        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
+        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
+            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
+    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+    return {"content": blocks, "isError": is_error, **structured}
+
+
+def _media_block(media: Media, name: str) -> dict[str, Any]:
+    import base64
+    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": data, "mimeType": media.media_type}
+    return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
+
+
+def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    wished = params.get("protocolVersion")
+    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+
+
+_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
+    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
+    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
+           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
+}
+
+
+def _rpc_in(line: bytes | None) -> dict[str, Any]:
+    """Read a message; what it says in params is an object afterwards, if only an empty one."""
+    if line is None:
+        raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
+    try:
+        message = _read_json(line.decode())
+    except ValueError as error:
+        raise _Refused(-32700, f"the message is no JSON: {error}") from None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
+    params = message.get("params", {})
+    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
+
+
+def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
+    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
+    if stateless:
+        if not meta.keys() >= _META_NEEDED:
+            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
+        version = meta[_META_VERSION]
+        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
+                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
+        for name in said if headers is not None else ():
+            if said[name] is not None and said[name] != headers.get(name):
+                raise _Refused(-32020, f"{name}: the header does not say what the message says")
+    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
+        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
+                       supported=[*_SPOKEN], requested=str(version))
+
+
+def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
+    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+    import threading
+    import traceback
+    message = asked.value or {"params": {}}
+    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
+    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
+                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
+    known = message.get("id") if type(message.get("id")) in (str, int) else None
+
+    def reply(**part: Any) -> bytes:
+        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+
+    try:
+        asked.get()
+        if "id" not in message or message.keys() & {"result", "error"}:
+            return 202, b""                     # a notification, or an answer
+        if known is None or not isinstance(message.get("method"), str):
+            raise _Refused(-32600, _NO_REQUEST)
+        _check_version(message, meta, headers, stateless)
+        answer = _MCP_METHODS[stateless].get(message["method"])
+        if answer is None:
+            raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
+        result = answer(registry, message["params"])
+        return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
+    except _Refused as refused:
+        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
+    except BaseException as error:              # a hook failed, or a tool wants the program to end
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
+        traceback.print_exception(type(error), error, error.__traceback__)
+        return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
+
+
+def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
+    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
+    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
+    return None if tool is None else not tool.metadata.parallel
+
+
+def _messages_in(requests: Any) -> Iterator[_Outcome]:
+    while first := (rest := requests.readline(MAX_MESSAGE)):
+        while len(rest) == MAX_MESSAGE and not rest.endswith(b"\n"):        # too long: the rest is thrown away
+            rest = requests.readline(MAX_MESSAGE)
+        if first.strip():
+            yield _caught(_rpc_in, first if first is rest else None)
+
+
+def _serve_pipes(registry: ToolRegistry) -> None:
+    import threading
+    turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
+    nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
+    requests, replies = open(os.dup(0), "rb"), open(os.dup(1), "wb")
+    os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
+    os.dup2(2, 1)                               # stderr, and they cannot read what the client says
+
+    def reply(asked: _Outcome) -> None:
+        _, line = _replied(registry, asked)
+        with turn, contextlib.suppress(OSError):            # the client has gone
+            replies.write(line + b"\n" if line else b"")
+            replies.flush()
+
+    def reply_apart(asked: _Outcome) -> None:
+        reply(asked)
+        places.release()
+
+    for asked in _messages_in(requests):
+        if _is_bound(registry, asked) is False:
+            places.acquire()
+            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
+        else:
+            reply(asked)
+    deadline = time.monotonic() + LAST_SECONDS
+    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
+        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+
+def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
+    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
+    import hmac
+    places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
+    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
+        return 403
+    if token is not None and not hmac.compare_digest(given, token.encode()):
+        return 401
+    return None if headers.get_content_type() == "application/json" else 415
+
+
+def _body_in(request: Any) -> tuple[int | None, bytes]:
+    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
+    lengths = request.headers.get_all("content-length", [])
+    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
+        return (405 if request.path in ("/", "/mcp") else 404), b""
+    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
+        return 411, b""
+    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
+
+
+def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
+    import http.server
+    import socket
+    import threading
+    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+
+        def setup(self) -> None:
+            super().setup()
+            self.rfile.close()
+            self.wire = _Wire(self.connection, 0.0)
+            self.rfile = io.BufferedReader(self.wire)
+
+        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
+            super().handle_one_request()
+
+        def answer(self) -> None:
+            status, body = _body_in(self)
+            status, line = status or _refusal_of(self.headers, token, only_local), b""
+            if status is None:
+                asked = _caught(_rpc_in, body)
+                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                    status, line = _replied(registry, asked, self.headers)
+            self.connection.settimeout(MESSAGE_SECONDS)
+            self.send_response(status)
+            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
+                           "Content-Length": str(len(line))}.items():
+                self.send_header(*header)
+            self.end_headers()
+            self.wfile.write(line)
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
+
+        def log_message(self, *_: Any) -> None:
+            pass                                    # stderr is for what tools print
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            if places.acquire(blocking=False):
+                return super().process_request(request, client_address)
+            request.sendall(_BUSY)
+            return self.shutdown_request(request)
+
+        def process_request_thread(self, request: Any, client_address: Any) -> None:
+            super().process_request_thread(request, client_address)
+            places.release()
+
+        def handle_error(self, *_: Any) -> None:
+            pass                                    # a client has gone
+
+    with Server((host.strip("[]"), port), Handler) as server:
+        print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
+        server.serve_forever()
+
+
+def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
+    """Offer the tools of a registry to MCP clients, until they close stdin or Ctrl-C comes.
+
+    Without `http` the one client is the program that started this one; what tools print goes to stderr.
+    `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
+    """
+    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
+    if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
+        raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
+    if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
+        raise ValueError("token: must be visible ASCII text, and goes with http=")
+    if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
+        raise ValueError(_OPEN_DOOR.format(place[1]))
+    with contextlib.suppress(KeyboardInterrupt):
+        if place:
+            _serve_http(registry, place[1], int(place[2]), token)
+        else:
+            _serve_pipes(registry)
+
+
+__all__ += ["serve_mcp"]
 
 
 # ---------------------------------------------------------------------------
