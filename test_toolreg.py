@@ -256,7 +256,7 @@ def test_every_method_that_a_class_declares_is_mounted_by_one_chapter():
     declared = {node.target.id for owner in TREE.body if isinstance(owner, ast.ClassDef) for node in owner.body
                 if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[")
                 and node.value is None}
-    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = ", "".join(section.text for section in TAIL), re.MULTILINE)
+    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = (?!_FullCompiler)", "".join(section.text for section in TAIL), re.MULTILINE)
     assert sorted(declared) == sorted(mounted)
 
 
@@ -265,12 +265,12 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
     module = load_copy(without({chapter}), tmp_path, monkeypatch)
     assert smoke_works(module)
     gone = {name for other in TAIL if other.key in with_their_users({chapter}) for name in names_defined(other.text)}
-    assert set(toolreg.__all__) - set(module.__all__) == gone & set(toolreg.__all__)
+    assert set(toolreg.__all__) - set(module.__all__) == gone & set(toolreg.__all__) - {"API_FORMATS"}      # which shrinks
 
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 4_470
+    assert len(CORE.splitlines()) <= 3_830
     assert len(SOURCE.splitlines()) <= 7_000
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
@@ -669,24 +669,21 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"pattern": "b"}, ["abc"], ["ac"]),
     ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
     ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
-    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
-    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
-    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
     ({"pattern": "[]"}, [], ["", "a"]),
     ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
     ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
+    ({"pattern": "^[^[]+$"}, ["ab"], ["a[", "ab\n["]),
+    ({"pattern": r"^[[\]a]$"}, ["[", "]", "a"], ["b", ""]),
+    ({"pattern": r"^\B$"}, [""], ["a"]),
+    ({"pattern": r"^(?:(a)|b)\1$"}, ["aa", "b"], ["a", "ba"]),
     ({"minItems": 1}, [[0], {}], [[]]),
     ({"maxItems": 1}, [[], [1]], [[1, 2]]),
     ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
      [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
     ({"uniqueItems": False}, [[1, 1]], []),
-    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
-    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
-    ({"contains": False, "minContains": 0}, [[], [1]], []),
     ({"minProperties": 1}, [{"a": 1}, []], [{}]),
     ({"maxProperties": 0}, [{}], [{"a": 1}]),
     ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
-    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
     ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
      [{"a": "1"}, {"$ref": 1}]),
     ({"properties": {"a": False}}, [{}], [{"a": 1}]),
@@ -706,27 +703,9 @@ KEYWORDS = [        # schema, values that fit, values that do not
      ["ab", "x", None], ["a", 1]),
     ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5]),
     ({"not": {"type": "string"}}, [1, None], ["a"]),
-    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
-    ({"if": {"const": 1}, "else": False}, [1], [2]),
-    ({"then": False, "else": False}, [1], []),
-    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
     ({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False},
      [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
-    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
-        "not": {"$ref": "y#/$defs/a"}},
-     [[None]], [[1], None]),
-    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
-        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
-            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
-     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
-    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
-        "unevaluatedProperties": False},
-     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
-    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
-     [{"a": 1, "b": None}], [{"b": 1}]),
-    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
-     [[1, 2, "a"]]),
     ({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []),
     (True, [1, None, object()], []),
     (False, [], [1, None]),
@@ -734,8 +713,7 @@ KEYWORDS = [        # schema, values that fit, values that do not
 ]
 
 
-@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
-def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+def accepts_what_fits(schema, fitting, wrong):
     validator = Validator(schema)
     for value in fitting:
         assert validator.is_valid(value) and not list(validator.iter_errors(value)), value
@@ -746,10 +724,9 @@ def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong)
             validator.validate(value)
 
 
-def test_every_keyword_of_the_table_has_a_row_here():
-    text = json.dumps([schema for schema, *_ in KEYWORDS if isinstance(schema, dict)])
-    assert {word for word in toolreg._DIALECTS[DRAFT_2020_12].rows if f'"{word}"' not in text} <= {"$schema",
-        "definitions"}
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
 
 
 WEATHER = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {
@@ -772,9 +749,6 @@ ERROR_LINES = [
     ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
     ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
      ['[1]["p q"]: [1] has fewer items than 2']),
-    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
-    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
-    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, ['ab: "ab" has more characters than 1']),
     ({"not": {"type": "null"}}, None, ['(root): null must not fit {"type": "null"}']),
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
@@ -784,8 +758,6 @@ ERROR_LINES = [
      ['(root): "a is not b" is not an integer or null']),
     (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
     ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
-    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
-    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
     ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
     ({"items": {"type": "string"}}, [()], ["[0]: a value of the type tuple is not a JSON value"]),
 ]
@@ -808,8 +780,6 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 
 REFUSED = [
-    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
-     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
     ({"required": True}, "required: is not an array of different strings (was true)"),
     ({"properties": []}, "properties: is not an object of schemas (was [])"),
     ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
@@ -819,22 +789,14 @@ REFUSED = [
     ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
     ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
     ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
-    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
     ({"pattern": "\\"}, r'pattern: "\\" is not a supported pattern: bad escape (end of pattern)'),
-    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
-    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
     ({"properties": {("a",): {"type": "x"}}}, """properties["('a',)"].type: is not a type"""),
-    ({"pattern": r"\p{Greek}"},
-     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
     ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
     ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
-    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
-    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
     ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
     ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
-    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
     ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
 ]
@@ -856,7 +818,7 @@ def wrapped(levels, value=1):
 SELF_NESTING = {"type": "array", "items": {"$ref": "#"}}
 
 
-@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}, {"unevaluatedItems": False}])
+@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}])
 def test_a_value_that_is_nested_too_deeply_does_not_fit(schema):
     itself = []
     itself.append(itself)
@@ -875,7 +837,7 @@ def test_hostile_schemas_end_soon():
     around["items"] = around
     for schema in ({"$defs": {**chain, "a10000": True}, "$ref": "#/$defs/a0"}, {"default": wrapped(1000)}, around,
                    {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}},
-                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600},
+                   {"pattern": "(" * 600},
                        {"pattern": "a{9999999999}"}):
         with pytest.raises(SchemaError):
             check_schema(schema)
@@ -893,32 +855,35 @@ def test_hostile_schemas_end_soon():
     assert not validator.is_valid(value) and list(validator.iter_errors(value)) and validator.coerce(value) is value
 
 
-WRAPS = {
-    "if": lambda sub: {"if": sub, "then": True}, "then": lambda sub: {"if": True, "then": sub},
-    "contains": lambda sub: {"contains": sub}, "not": lambda sub: {"not": {"not": sub}},
-    "shared": lambda sub: {"properties": {"x": sub, "y": sub}},
-}
-
-
-@pytest.mark.parametrize("word", WRAPS)
-def test_no_nesting_of_schemas_takes_exponential_time(word):
+def ends_soon(wrap):
     schema, value = {"type": "integer"}, 1
     for _ in range(40):
-        schema, value = WRAPS[word](schema), [value]
+        schema, value = wrap(schema), [value]
     validator = Validator(schema)
     for instance in (1, "x", value, {"x": {"y": {}}}):
         assert validator.is_valid(instance) is not any(validator.iter_errors(instance))
         assert validator.is_valid(validator.coerce(instance)) or not validator.is_valid(instance)
+
+
+@pytest.mark.parametrize("wrap", [lambda sub: {"not": {"not": sub}}, lambda sub: {"properties": {"x": sub, "y": sub}}])
+def test_no_nesting_of_schemas_takes_exponential_time(wrap):
+    ends_soon(wrap)
     assert Validator({"anyOf": [{"const": number} for number in range(5_000)]}).is_valid(4_999)
 
 
-def test_a_metaschema_that_is_none_is_refused_or_ignored():
-    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
-    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
-        with pytest.raises(SchemaError):
-            Validator({}, resources=loop, **options)
-    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
-    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+def test_a_schema_may_lead_into_itself_from_two_sides():
+    schema = {"properties": {"a": {"$ref": "#/properties/b/properties/c"},
+                             "b": {"properties": {"c": {"items": {"$ref": "#/properties/b"}}}}}}
+    assert is_valid({"a": [{"c": [{}]}]}, schema) and is_valid({"b": {"c": 1}}, schema)
+    schema["properties"]["b"]["type"] = "object"
+    assert not is_valid({"a": [{"c": [1]}]}, schema) and not is_valid({"b": {"c": [1]}}, schema)
+
+
+def test_what_is_nearest_is_sought_for_the_first_values_only():
+    validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
+    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(50)])]
+    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 50
+    assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 class ShownOddly(float):
@@ -986,7 +951,6 @@ COERCED = [
     ({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}, {"a": None, "b": None}, {"a": None}),
     ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}),
     ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
-    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}),
     (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}}, {"n": {"n": {"v": "1"}}}, {"n": {"n": {"v": 1}}}),
 ]
@@ -1023,28 +987,6 @@ def test_nearest_goes_as_far_as_it_can():
     assert Validator(WEATHER).nearest({"days": "3", "unit": "k"}) == {"days": 3, "unit": "k"}
     assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}
     assert Validator(TAGGED).nearest({"kind": "b", "size": "x"}) == {"kind": "b", "size": "x"}
-
-
-def test_references_lead_to_resources_and_nothing_is_fetched():
-    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
-                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
-    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
-    validator = Validator(schema, resources=resources)
-    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
-    with pytest.raises(SchemaError, match="leads nowhere"):
-        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
-
-
-def test_a_metaschema_that_is_given_chooses_the_vocabularies():
-    base = "https://json-schema.org/draft/2020-12/vocab/"
-    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
-        "http://x/other": False}}
-    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
-    validator = Validator(schema, resources={"http://x/meta": meta})
-    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
-    meta["$vocabulary"]["http://x/other"] = True
-    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
-        Validator(schema, resources={"http://x/meta": meta})
 
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
@@ -1103,7 +1045,8 @@ def fitting_schemas():
             **dict.fromkeys(["prefixItems", "allOf", "anyOf", "oneOf"], several),
             **dict.fromkeys(["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
                              "unevaluatedProperties", "unevaluatedItems"], sub)}
-        return st.lists(st.sampled_from(sorted({**simple, **holding})), max_size=4, unique=True).flatmap(
+        words = sorted(toolreg._KEYWORDS.keys() & {**simple, **holding}.keys())
+        return st.lists(st.sampled_from(words), max_size=4, unique=True).flatmap(
             lambda chosen: st.fixed_dictionaries({keyword: {**simple, **holding}[keyword] for keyword in chosen}))
     subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}), larger, max_leaves=6)
     return st.tuples(larger(subs), subs, subs).map(lambda three: {**three[0], "$defs": {"d": three[1], "e": three[2]}})
@@ -1127,48 +1070,13 @@ def test_any_value_against_any_schema_is_answered_the_same_by_all_methods(schema
 
 @settings(max_examples=80)
 @given(fitting_values(LEAVES | st.sampled_from(["object", "#", "^(", "//["])),
-       st.sampled_from(sorted(toolreg._DIALECTS[DRAFT_2020_12].rows)))
+       st.sampled_from(sorted(toolreg._KEYWORDS)))
 def test_no_argument_of_a_keyword_leads_to_any_other_error(argument, keyword):
     for schema in (argument, {keyword: argument}, {"items": {keyword: argument}}):
         try:
             Validator(schema).is_valid([argument])
         except SchemaError as error:
             assert str(error)
-
-
-SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
-
-
-def suite_resources(folder):
-    found = {}
-    for path in (folder / "remotes").rglob("*.json"):
-        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
-        found[uri] = json.loads(path.read_text("utf-8"))
-    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
-    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
-
-
-def suite_outcomes(draft, dialect):
-    """Yield None for each required test of a draft that passes, and the name of each that does not."""
-    folder = pathlib.Path(SUITE)
-    resources = suite_resources(folder)
-    for path in sorted((folder / "tests" / draft).glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], dialect=dialect, resources=resources)
-            for test in case["tests"]:
-                passed = validator.is_valid(test["data"]) == test["valid"]
-                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
-
-
-def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="too many Unicode properties"):
-        Validator({"pattern": r"\p{L}" * 300})
-
-
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-def test_the_official_suite_for_2020_12_passes():
-    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
-    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
 
 
 # ---------------------------------------------------------------------------
@@ -3119,9 +3027,11 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
 
 
 # ---------------------------------------------------------------------------
-# 8. The wire: the same things as each API spells them
+# 8. The wire: how chat completions spell tools, calls and results
 # ---------------------------------------------------------------------------
-MESSAGE_FORMATS = API_FORMATS[:-1]
+# Tables with a row for each format: the tests of a chapter add that of its API.
+MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+STRICT_IS_HERE = "strict" in HERE_ARE
 CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TREE_OF_NODES = {"type": "object", "required": ["root"], "properties": {"root": {"$ref": "#/$defs/Node"}}, "$defs": {
     "Node": {"type": "object", "required": ["value"], "additionalProperties": False, "properties": {
@@ -3136,22 +3046,17 @@ def parameters_as(api_format, parameters, **options):
     """Give what an API is sent for these parameters, out of its wrapping."""
     schema, = build_tool_schemas([tool_taking(parameters)], api_format=api_format, **options)
     schema = schema.get("function", schema)
-    return next((schema[key] for key in ("parameters", "input_schema", "inputSchema") if key in schema), None)
+    return next((schema[key] for key in ("parameters", "input_schema", "parametersJsonSchema", "inputSchema") if key in schema), None)
 
 
-@pytest.mark.parametrize("api_format, schema", [
-    ("openai-chat", {"type": "function", "function": {"name": "get_weather", "description": "Do it.",
-                                                      "parameters": CITY_ONLY}}),
-    ("openai-responses", {"type": "function", "name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY,
-                          "strict": False}),
-    ("anthropic", {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}),
-    ("gemini", {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}),
-    ("mcp", {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
-             "annotations": {"readOnlyHint": True}}),
-])
-def test_a_tool_is_spelled_as_each_api_wants_it(api_format, schema):
+TOOL_AS = {"openai-chat": {"type": "function", "function": {"name": "get_weather", "description": "Do it.",
+                                                            "parameters": CITY_ONLY}}}
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_a_tool_is_spelled_as_each_api_wants_it(api_format):
     tool = tool_taking(CITY_ONLY, extra={"title": "W", "annotations": {"readOnlyHint": True}, "mine": 1})
-    assert build_tool_schemas([tool], api_format=api_format) == [schema]
+    assert build_tool_schemas([tool], api_format=api_format) == [TOOL_AS[api_format]]
 
 
 @pytest.mark.parametrize("api_format", API_FORMATS)
@@ -3166,23 +3071,24 @@ def test_nobody_shares_what_is_built(api_format):
                 spoil(inner)
         value.clear()
     first = json.dumps(build_tool_schemas([tool], api_format=api_format))
-    for options in ({}, {"strict": True}, {"think_augment": True}):
+    for options in ({}, {"strict": STRICT_IS_HERE}, {"think_augment": True}):
         spoil(build_tool_schemas([tool], api_format=api_format, **options))
     assert json.dumps(build_tool_schemas([tool], api_format=api_format)) == first
     assert json.dumps([tool.parameters, tool.metadata.extra]) == before
 
 
+@pytest.mark.parametrize("api_format", API_FORMATS)
 @pytest.mark.parametrize("parameters", [{}, {"type": "object"}, {"type": "object", "properties": {}}])
-def test_no_parameters_are_spelled_as_each_api_accepts_them(parameters):
-    for api_format in API_FORMATS:
-        sent = parameters_as(api_format, parameters)
-        assert sent == (None if api_format == "gemini" else {"type": "object", "properties": {}})
+def test_no_parameters_are_spelled_as_each_api_accepts_them(parameters, api_format):
+    sent = parameters_as(api_format, parameters)
+    assert sent == (None if api_format == "gemini" else {"type": "object", "properties": {}})
 
 
 @pytest.mark.parametrize("name, words", [("get_weather", "get weather"), ("a-b__c", "a b c"), ("_", "_")])
 def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
-    assert [schema["description"] for api_format in API_FORMATS[2:]
-            for schema in build_tool_schemas([tool_taking({}, name, "")], api_format=api_format)] == [words] * 3
+    for api_format in API_FORMATS:
+        schema, = build_tool_schemas([tool_taking({}, name, "")], api_format=api_format)
+        assert schema.get("function", schema)["description"] == words
 
 
 @pytest.mark.parametrize("says, asked, shown", [
@@ -3191,153 +3097,19 @@ def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
 def test_the_reason_is_shown_as_the_tool_says_or_else_as_asked(says, asked, shown):
     tool = tool_taking(CITY_ONLY, think_augment=says)
     for api_format in API_FORMATS:
-        for strict in (None, True):
+        for strict in (None, STRICT_IS_HERE):
             text = json.dumps(build_tool_schemas([tool], api_format=api_format, think_augment=asked, strict=strict))
             assert (TOOLCALL_REASON in text) is shown
 
 
-@pytest.mark.parametrize("says, asked, chat", [
-    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True),
-    (False, True, False)])
-def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
-    tool = tool_taking(CITY_ONLY, strict=says)
-    assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
-    assert build_tool_schemas([tool], strict=asked, api_format="openai-responses")[0]["strict"] is bool(chat)
-    assert "strict" not in build_tool_schemas([tool], strict=asked, api_format="anthropic")[0]
-
-
-@pytest.mark.parametrize("schema, strict", [
-    ({"type": "string", "minLength": 1, "default": "x", "title": "T"}, {"type": ["string", "null"]}),
-    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
-    ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
-    ({"const": 1}, {"anyOf": [{"enum": [1], "type": "integer"}, {"type": "null"}]}),
-    ({"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]},
-     {"anyOf": [{"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]}, {"type": "null"}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "integer"}]},
-     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
-    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"$ref": "#/$defs/d", "description": "D"},
-     {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
-     {"type": ["array", "null"], "items": {"type": "integer"}}),
-    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
-     {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
-    ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
-    ({"type": "string", "format": "byte"}, {"type": ["string", "null"]}),
-    ({"properties": {"default": {"type": "integer"}}, "additionalProperties": False},
-     {"type": ["object", "null"], "properties": {"default": {"type": ["integer", "null"]}}, "required": ["default"],
-      "additionalProperties": False}),
-])
-def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(schema, strict):
-    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
-    assert parameters_as("openai-chat", parameters, strict=True) == {
-        "type": "object", "properties": {"x": strict}, "required": ["x"], "additionalProperties": False,
-        "$defs": {"d": {"type": "integer"}}}
-
-
-def test_strict_mode_leaves_what_is_required_as_it_is():
-    parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
-    sent = parameters_as("openai-chat", parameters, strict=True)
-    assert sent["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
-
-
-@pytest.mark.parametrize("parameters, fault", [
-    ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}},
-     "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {}, "additionalProperties": True},
-     "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
-     "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [
-        {"properties": {"b": {"type": "string"}}}]}}}, "an object with branches cannot be said"),
-    ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
-    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
-     "#here cannot be said"),
-    ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
-])
-def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
-    with pytest.raises(ToolDefinitionError, match=fault):
-        tool_taking(parameters, strict=True)
-    schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
-    assert schema["function"]["strict"] is False
-    assert [schema] == build_tool_schemas([tool_taking(parameters, strict=False)])
-
-
-def test_what_strict_mode_leaves_out_comes_back_as_left_out():
-    def plan(city: str, days: int = 3, tags: Optional[list[str]] = None):
-        return [city, days, tags]
-    registry = ToolRegistry([plan])
-    schema = registry.get_schemas(strict=True)[0]["function"]
-    assert schema["strict"] and schema["parameters"]["required"] == ["city", "days", "tags"]
-    assert registry.invoke("plan", {"city": "Oslo", "days": None, "tags": None}).value == ["Oslo", 3, None]
-
-
-@pytest.mark.parametrize("schema, gemini", [
-    ({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 9},
-     {"type": "integer", "minimum": 0, "nullable": True}),
-    ({"type": ["integer", "string"], "minimum": 0},
-     {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "minimum": 0}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "S"},
-     {"type": "string", "description": "S", "nullable": True}),
-    ({"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "S"},
-     {"anyOf": [{"type": "string", "description": "S", "nullable": True},
-                {"type": "integer", "description": "S", "nullable": True}]}),
-    ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-    ({"enum": ["a", None]}, {"type": "string", "enum": ["a"], "nullable": True}),
-    ({"enum": [1, 2], "description": "N."}, {"type": "integer", "description": "N. One of 1, 2."}),
-    ({"type": "array"}, {"type": "array", "items": {"anyOf": toolreg._GEMINI_ANYTHING}}),
-    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}], "minItems": 2},
-     {"type": "array", "items": {"type": "string"}, "minItems": 2}),
-    ({"type": "string", "format": "uuid", "default": "x", "title": "T"}, {"type": "string"}),
-    ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
-    ({"$ref": "#/$defs/d", "description": "D"}, {"type": "integer", "description": "D"}),
-    ({"$ref": "#/properties/y/items"}, {"type": "boolean"}),
-    ({"allOf": [{"$ref": "#/$defs/d"}, {"minimum": 3}]}, {"type": "integer", "minimum": 3}),
-    ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
-                {"properties": {"b": {"type": "string"}}}]},
-     {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}, "required": ["a"]}),
-    ({"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
-      "required": ["$ref", "gone"],
-      "additionalProperties": False, "anyOf": [{"required": ["items"]}]},
-     {"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
-      "required": ["$ref", "items"]}),
-    ({}, {"anyOf": toolreg._GEMINI_ANYTHING}),
-    ({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [
-        {"properties": {"b": {"type": "string"}}, "required": ["b"]}, {"properties": {"c": {"type": "string"}}}]},
-     {"type": "object", "properties": {name: {"type": "string"} for name in "abc"}}),
-    ({"$ref": "#here"}, {"anyOf": toolreg._GEMINI_ANYTHING}),
-])
-def test_gemini_gets_the_subset_it_takes(schema, gemini):
-    parameters = {"type": "object", "properties": {"x": schema, "y": {"type": "array", "items": {"type": "boolean"}}},
-                  "$defs": {"d": {"type": "integer"}, "h": {"$anchor": "here", "type": "boolean"}}}
-    assert parameters_as("gemini", parameters)["properties"]["x"] == gemini
-
-
-def test_gemini_recursion_is_cut_where_any_depth_can_still_be_sent():
-    root = parameters_as("gemini", TREE_OF_NODES)["properties"]["root"]
-    assert root == {"type": "object", "required": ["value"], "properties": {
-        "value": {"type": "integer"}, "left": {"type": "object", "nullable": True}}}
-
-
-@pytest.mark.parametrize("width", [2, 12])
-def test_gemini_definitions_that_grow_exponentially_stay_small(width):
-    definitions = {f"d{n}": {"type": "object",
-                             "properties": {f"p{m}": {"$ref": f"#/$defs/d{(n + m + 1) % 40}"} for m in range(width)}}
-                   for n in range(40)}
-    sent = parameters_as("gemini", {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}},
-                                    "$defs": definitions})
-    assert len(json.dumps(sent)) < 200_000 and sent["properties"]["x"]["properties"]["p0"]["type"] == "object"
+def test_strict_false_is_sent_as_it_is_said():
+    assert build_tool_schemas([tool_taking(CITY_ONLY)], strict=False)[0]["function"]["strict"] is False
+    assert build_tool_schemas([tool_taking(CITY_ONLY, strict=False)])[0]["function"]["strict"] is False
 
 
 def test_what_a_root_is_merged_of_is_not_shared_with_it():
     parameters = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
-    sent = parameters_as("anthropic", parameters)
+    sent = parameters_as("openai-chat", parameters)
     sent["properties"]["n"].clear()
     assert sent["$defs"] == parameters["$defs"]
 
@@ -3360,12 +3132,18 @@ def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branch
         sent = parameters_as(api_format, parameters)
         assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
         assert sent.keys().isdisjoint(("anyOf", "oneOf", "allOf", "$ref"))
-    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+
+
+def test_references_at_a_root_that_meet_again_and_again_are_written_out_once():
+    definitions = {f"d{n}": {"properties": {f"p{n}": {}}, "anyOf": [
+        {}, *({"$ref": f"#/$defs/d{m}"} for m in range(n + 1, min(n + 13, 40)))]} for n in range(40)}
+    sent = parameters_as("openai-chat", {"$ref": "#/$defs/d0", "$defs": definitions})
+    assert sorted(sent["properties"]) == sorted(f"p{n}" for n in range(40))
 
 
 def test_branches_that_say_different_things_of_a_property_are_both_kept():
     parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in "abda"]}
-    assert parameters_as("anthropic", parameters)["properties"]["kind"] == {
+    assert parameters_as("openai-chat", parameters)["properties"]["kind"] == {
         "anyOf": [{"const": "a"}, {"const": "b"}, {"const": "d"}]}
     registry = ToolRegistry([tool_taking(parameters)])
     assert [registry.invoke("get_weather", {"kind": kind}).is_error for kind in "bc"] == [False, True]
@@ -3380,30 +3158,30 @@ def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
                   "required": [*types],
                   "additionalProperties": False}
     for api_format in API_FORMATS:
-        for strict in (None, True):
+        for strict in (None, STRICT_IS_HERE):
             sent = parameters_as(api_format, parameters, strict=strict)
             assert {name: each["type"] for name, each in sent["properties"].items()} == types
             assert set(sent["required"]) == set(types)
 
 
-@pytest.mark.parametrize("api_format, auto, none, required, named", [
-    ("openai-chat", "auto", "none", "required", {"type": "function", "function": {"name": "f"}}),
-    ("openai-responses", "auto", "none", "required", {"type": "function", "name": "f"}),
-    ("anthropic", {"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}),
-    ("gemini", *({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
-     {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}),
-])
-def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format, auto, none, required, named):
+CHOICES_AS = {                              # of a word each, and of a name
+    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
+}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format):
+    auto, none, required, named = CHOICES_AS[api_format]
     choices = [build_tool_choice(choice, api_format=api_format) for choice in ("auto", "none", "required", "any", "f")]
     assert choices == [auto, none, required, required, named]
 
 
 @pytest.mark.parametrize("build", [
-    lambda: build_tool_schemas([], api_format="openai"), lambda: build_tool_choice("auto", api_format="mcp"),
-    lambda: parse_tool_calls([], api_format="mcp"), lambda: build_assistant_messages([], api_format="x"),
-    lambda: build_tool_result_messages([], api_format="x"), lambda: collect_stream([], api_format="x")])
+    lambda: build_tool_schemas([], api_format="openai"), lambda: build_tool_choice("auto", api_format="x"),
+    lambda: parse_tool_calls([], api_format=5), lambda: build_assistant_messages([], api_format="x"),
+    lambda: build_tool_result_messages([], api_format="x")])
 def test_an_unknown_format_is_named_with_those_there_are(build):
-    with pytest.raises(ValueError, match="api_format: must be one of openai-chat, .*, gemini.*got"):
+    with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
         build()
 
 
@@ -3419,107 +3197,84 @@ class FunctionCall(SdkObject):
 
 
 ARGUMENTS_TEXT = '{"city": "Oslo"}'
-SPELLED_CALLS = {                           # one per row of the table: what came, its id, the format of the reply
-    "chat": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i",
-             "openai-chat"),
-    "chat object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i",
-                    "openai-chat"),
-    "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None, "openai-chat"),
-    "responses": ({"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT},
-                  "i", "openai-responses"),
-    "responses object": (SdkObject(id="fc_1", call_id="i", type="function_call", name="f", arguments=ARGUMENTS_TEXT),
-                         "i", "openai-responses"),
-    "anthropic": ({"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}, "i", "anthropic"),
-    "anthropic object": (SdkObject(type="tool_use", id="i", name="f", input={"city": "Oslo"}), "i", "anthropic"),
-    "gemini": ({"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}, "i", "gemini"),
-    "gemini without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None, "gemini"),
-    "gemini object": (SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"})), None,
-                      "gemini"),
-    "gemini bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i", "gemini"),
-    "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i", "openai-chat"),
-    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT, "error": None},
-                          "i", "openai-chat"),
-    "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None, "openai-chat"),
-    "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None, "openai-chat"),
-    "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
-    "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
-    "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i", "openai-chat"),
+SPELLED_CALLS = {                           # for each format to answer in: what came -> its id
+    "openai-chat": {
+        "plain": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i"),
+        "object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i"),
+        "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None),
+        "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i"),
+        "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT,
+                               "error": None}, "i"),
+        "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None),
+        "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None),
+        "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i"),
+    },
 }
 
 
-@pytest.mark.parametrize("call, call_id, reply", SPELLED_CALLS.values(), ids=SPELLED_CALLS)
-def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(call, call_id, reply):
-    for response in ([call], (call,), call):
-        got, = parse_tool_calls(response)
-        assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
-    assert toolreg._read_calls([call])[0] == reply and toolreg._read_calls([call], "anthropic")[0] == "anthropic"
-    ids = {got.id for got in parse_tool_calls([call, call])}
-    assert len(ids) == (1 if call_id else 2)                       # a missing id is made up, each time a new one
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(api_format):
+    for call, call_id in SPELLED_CALLS[api_format].values():
+        for response in ([call], (call,), call):
+            got, = parse_tool_calls(response)
+            assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
+        assert toolreg._read_calls([call])[0] == api_format
+        assert toolreg._read_calls([call], "openai-chat")[0] == "openai-chat"
+        ids = {got.id for got in parse_tool_calls([call, call])}
+        assert len(ids) == (1 if call_id else 2)                   # a missing id is made up, each time a new one
 
 
-CHAT_CALL = SPELLED_CALLS["chat"][0]
+CHAT_CALL = SPELLED_CALLS["openai-chat"]["plain"][0]
+LANGCHAIN_CALL, INVALID_CALL = [SPELLED_CALLS["openai-chat"][key][0] for key in ("langchain", "langchain invalid")]
 SPELLED_MESSAGES = {
-    "chat": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
-    "chat response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
-                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
-    "chat object": SdkObject(choices=[SdkObject(message=SdkObject(
-        role="assistant", content=None, tool_calls=[SPELLED_CALLS["chat object"][0]]))]),
-    "chat choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    "ollama": {"model": "m", "done": True,
-               "message": {"role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["ollama"][0]]}},
-    "responses": {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []},
-                                             SPELLED_CALLS["responses"][0]]},
-    "responses items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
-                        SPELLED_CALLS["responses"][0]],
-    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, SPELLED_CALLS["anthropic"][0]]},
-    "anthropic object": SdkObject(type="message", role="assistant", content=[SPELLED_CALLS["anthropic object"][0]]),
-    "anthropic blocks": [{"type": "thinking", "thinking": "…"}, SPELLED_CALLS["anthropic"][0]],
-    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]]}}]},
-    "gemini object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model",
-        parts=[SPELLED_CALLS["gemini object"][0]]))]),
-    "gemini parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]],
-    "langchain": SdkObject(type="ai", content=[SPELLED_CALLS["anthropic"][0]], additional_kwargs={},
-                           invalid_tool_calls=[],
-                           tool_calls=[SPELLED_CALLS["langchain"][0]]),
-    "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
-                                   invalid_tool_calls=[SPELLED_CALLS["langchain invalid"][0]]),
+    "openai-chat": {
+        "plain": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
+        "response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
+                                  "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
+        "object": SdkObject(choices=[SdkObject(message=SdkObject(
+            role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
+        "the first of two": {"choices": [{"message": {"role": "assistant", "tool_calls": [CHAT_CALL]}},
+                                         {"message": {"role": "assistant", "content": "Hello."}}]},
+        "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
+        "ollama": {"model": "m", "done": True, "message": {
+            "role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["openai-chat"]["ollama"][0]]}},
+        "langchain": SdkObject(type="ai", content=[{"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}],
+                               additional_kwargs={}, invalid_tool_calls=[], tool_calls=[LANGCHAIN_CALL]),
+        "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
+                                       invalid_tool_calls=[INVALID_CALL]),
+    },
 }
 
 
-@pytest.mark.parametrize("message", SPELLED_MESSAGES.values(), ids=SPELLED_MESSAGES)
-def test_a_message_is_read_in_every_wrapping(message):
-    for response in (message, message if isinstance(message, list) else [message]):
-        assert [(call.name, call.arguments) for call in parse_tool_calls(response)] == [("f", {"city": "Oslo"})]
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_message_is_read_in_every_wrapping(api_format):
+    for message in SPELLED_MESSAGES[api_format].values():
+        for response in (message, message if isinstance(message, list) else [message]):
+            assert [(call.name, call.arguments) for call in parse_tool_calls(response)] == [("f", {"city": "Oslo"})]
 
 
-@pytest.mark.parametrize("response", [
+WITHOUT_CALLS = {"openai-chat": [
     [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None},
-    {"role": "assistant"},
-    {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []},
-    {"role": "model", "parts": [{"text": "x"}]},
-    {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, {"tool_calls": []},
-    {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"inlineData": {"data": ""}}]},
-    {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1),
-    SdkObject(type="human", content="Hi.", additional_kwargs={}),
-    {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search",
-                                       "input": {"q": "x"}}]},
-    [{"type": "web_search_call", "id": "ws", "action": {}},
-     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}],
-    [{"type": "custom", "id": "c", "custom": {"name": "f", "input": "x"}}],
+    {"role": "assistant"}, {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []},
+    {"tool_calls": []}, SdkObject(type="human", content="Hi.", additional_kwargs={}),
     SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={}),
-], ids=str)
-def test_a_message_without_calls_for_us_gives_none(response):
-    assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
+]}
 
 
-@pytest.mark.parametrize("response", [
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_message_without_calls_for_us_gives_none(api_format):
+    for response in WITHOUT_CALLS[api_format]:
+        assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
+
+
+UNREADABLE = {"openai-chat": [
     None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
-    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["chat"]],
-    [SPELLED_MESSAGES["chat"], SPELLED_MESSAGES["chat"]],
-    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["langchain"]],
-    [SPELLED_MESSAGES["anthropic object"], SPELLED_MESSAGES["anthropic object"]],
-    {"choices": [{"message": SPELLED_MESSAGES["chat"]}, {"message": SPELLED_MESSAGES["chat"]}]},
-    [CHAT_CALL, SPELLED_CALLS["anthropic"][0]], [CHAT_CALL, {"type": "function", "function": None}],
+    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
+    [SPELLED_MESSAGES["openai-chat"]["plain"]] * 2,
+    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]],
+    [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
     {"role": "assistant", "content": 5}, {"role": "assistant", "tool_calls": "f(1)"},
@@ -3531,15 +3286,19 @@ def test_a_message_without_calls_for_us_gives_none(response):
     {"role": "assistant", "content": [{"text": "Hm."}, {"toolUse": {"toolUseId": "i", "name": "f", "input": {}}}]},
     {"output": {"message": {"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]}}},
     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "arguments": {"x": 1}}]},
-], ids=str)
-def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
-    with pytest.raises(TypeError, match="api_format="):
-        parse_tool_calls(response)
+]}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_what_is_no_message_and_no_call_is_refused_never_guessed(api_format):
+    for response in UNREADABLE.get(api_format, ()):
+        with pytest.raises(TypeError, match="api_format="):
+            parse_tool_calls(response)
 
 
 @pytest.mark.parametrize("answer", [
     "hello", None, [], {"choices": []}, {"role": "user", "content": "Hi."}, {"output_text": "Hi."},
-    SPELLED_CALLS["chat"][0]["function"]["arguments"], {"choices": [{"message": {"role": "user", "content": "x"}}]}],
+    ARGUMENTS_TEXT, {"choices": [{"message": {"role": "user", "content": "x"}}]}],
     ids=str)
 def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
     text = f'the model gave {json.dumps(answer)} (must be an assistant message, as {{"role": "assistant", "content": …}}; ' \
@@ -3550,24 +3309,25 @@ def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
         assert str(caught.value) == text and caught.value.__cause__
 
 
-@pytest.mark.parametrize("part", [
-    {"functionCall": {"name": "f", "args": {}, "willContinue": True}},
-    SdkObject(function_call=FunctionCall(id=None, name="f", args={"x": 1}, will_continue=True)),
-    {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
-    {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}])
-def test_a_call_that_says_it_goes_on_is_never_run_without_the_rest(part):
-    assert parse_tool_calls([part])[0].arguments == "{"
+def test_a_custom_call_that_nobody_offered_is_answered_with_an_error():
+    message = {"role": "assistant", "tool_calls": [CHAT_CALL, {"id": "c", "type": "custom",
+                                                             "custom": {"name": "code", "input": "print(1)"}}]}
+    registry = ToolRegistry()
+    registry.register(lambda city: city, name="f")
+    plain, custom = registry.respond(message)
+    assert plain["content"] == "Oslo"
+    assert (custom["tool_call_id"], "there is no tool" in custom["content"]) == ("c", True)
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["i", "c"]
 
 
-def test_calls_of_several_formats_are_answered_as_asked_for():
-    calls = parse_tool_calls([CHAT_CALL, SPELLED_CALLS["anthropic"][0]], api_format="openai-chat")
-    assert [call.name for call in calls] == ["f", "f"]
+GOES_ON = {"openai-chat": []}              # calls that say that there is more to come
 
 
-@pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
-def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
-    item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
-    assert parse_tool_calls([item])[0].arguments == expected
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_call_that_says_it_goes_on_is_never_run_without_the_rest(api_format):
+    for part in GOES_ON.get(api_format, ()):
+        assert parse_tool_calls([part])[0].arguments == "{"
 
 
 call_names = st.text("abcdefgh_", min_size=1, max_size=8)
@@ -3590,31 +3350,27 @@ def test_calls_survive_the_round_trip_through_every_format(calls, api_format):
         assert (mended, read) == (messages, calls)
 
 
+TEXT_IS_KEPT = ["openai-chat"]              # formats whose arguments are text; the others take only objects
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 @pytest.mark.parametrize("text", ['{"city": "Os', "[1, 2]", "oops", '"x"'])
-def test_a_text_that_is_no_object_survives_where_the_api_has_text(text):
-    call = ToolCall("i", "f", text)
-    for api_format in ("openai-chat", "openai-responses"):
-        assert parse_tool_calls(build_assistant_messages([call], api_format=api_format)) == [call]
-    assert build_assistant_messages([call], api_format="anthropic")[0]["content"][0]["input"] == {}
-    assert build_assistant_messages([call], api_format="gemini")[0]["parts"][0]["functionCall"]["args"] == {}
+def test_a_text_that_is_no_object_survives_where_the_api_has_text(text, api_format):
+    message, = build_assistant_messages([ToolCall("i", "f", text)], api_format=api_format)
+    kept = text if api_format in TEXT_IS_KEPT else {}
+    assert parse_tool_calls([message]) == [ToolCall("i", "f", kept)]
 
 
-@pytest.mark.parametrize("api_format, assistant, tool", [
-    ("openai-chat", [{"role": "assistant", "content": "", "tool_calls": [
+MESSAGES_AS = {                             # the assistant's, the tools'
+    "openai-chat": ([{"role": "assistant", "content": "", "tool_calls": [
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "é"}'}}]}],
      [{"role": "tool", "tool_call_id": "a", "content": "ok"}, {"role": "tool", "tool_call_id": "b", "content": "bad"}]),
-    ("openai-responses", [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
-     [{"type": "function_call_output", "call_id": "a", "output": "ok"},
-      {"type": "function_call_output", "call_id": "b", "output": "bad"}]),
-    ("anthropic", [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f",
-                                                      "input": {"x": "é"}}]}],
-     [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
-                                   {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}]),
-    ("gemini", [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
-     [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
-                                 {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}]),
-])
-def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool):
+}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_messages_are_spelled_as_each_api_wants_them(api_format):
+    assistant, tool = MESSAGES_AS[api_format]
     assert build_assistant_messages([ToolCall("a", "f", {"x": "é"})], api_format=api_format) == assistant
     results = [ToolResult("a", "f", "ok"), ToolResult("b", "g", "bad", is_error=True)]
     assert build_tool_result_messages(iter(results), api_format=api_format) == tool
@@ -3622,43 +3378,23 @@ def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool
     assert build_tool_result_messages([], api_format=api_format) == []
 
 
-def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
-    call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
-    message, = build_assistant_messages([call], api_format="gemini")
-    assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
-    answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
-    assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+KEPT_TURNS = {                              # what a model answers -> how it stands in the history
+    "openai-chat": [
+        ({"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}, ...),
+        ({"role": "assistant", "content": "Hello."}, ...),
+        (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
+        (SPELLED_MESSAGES["openai-chat"]["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
+    ],
+}
 
 
-@pytest.mark.parametrize("api_format, message", [
-    ("openai-chat", {"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}),
-    ("openai-chat", {"role": "assistant", "content": "Hello."}),
-    ("anthropic", {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                                                    SPELLED_CALLS["anthropic"][0]]}),
-    ("anthropic", {"role": "assistant", "content": "Hello."}),
-    ("gemini", {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}),
-    ("openai-responses", [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
-                          SPELLED_CALLS["responses"][0]]),
-])
-def test_a_turn_is_kept_as_it_came(api_format, message):
-    messages, calls = toolreg._read_turn(message, api_format)
-    assert messages == (message if isinstance(message, list) else [message])
-    assert [call.name for call in calls] == ["f"] * len(parse_tool_calls(message))
-
-
-@pytest.mark.parametrize("api_format, answer, message", [
-    ("openai-chat", SPELLED_MESSAGES["chat response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    ("anthropic", {"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
-     {"role": "assistant", "content": []}),
-    ("gemini", SPELLED_MESSAGES["gemini"], SPELLED_MESSAGES["gemini"]["candidates"][0]["content"]),
-    ("openai-responses", SPELLED_MESSAGES["responses"], SPELLED_MESSAGES["responses"]["output"]),
-    ("openai-chat", SPELLED_MESSAGES["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
-    ("gemini", {"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
-    ("anthropic", [ToolCall("i", "f", {})],
-     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}),
-])
-def test_a_turn_is_taken_out_of_its_wrapping_or_translated(api_format, answer, message):
-    assert toolreg._read_turn(answer, api_format)[0] == (message if isinstance(message, list) else [message])
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_turn_is_kept_as_it_came_or_translated(api_format):
+    for answer, kept in KEPT_TURNS[api_format]:
+        kept = answer if kept is ... else kept
+        messages, calls = toolreg._read_turn(answer, api_format)
+        assert messages == (kept if isinstance(kept, list) else [kept])
+        assert [call.name for call in calls] == ["f"] * len(parse_tool_calls(answer))
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
@@ -3667,7 +3403,7 @@ def test_the_parts_of_a_turn_may_be_objects_of_an_sdk(api_format):
         def model_dump(self, **options):
             return json.loads(json.dumps(self.__dict__))
     message = build_assistant_messages([ToolCall("a", "f", {"x": 1})], api_format=api_format)[0]
-    key = toolreg._PARTS.get(api_format)
+    key = toolreg._APIS[api_format].parts
     parts = [Part(**part) for part in message[key]] if key else [Part(**message)]
     answer = {**message, key: parts} if key else parts
     assert toolreg._read_turn(answer, api_format) == ([message], [ToolCall("a", "f", {"x": 1})])
@@ -3687,251 +3423,12 @@ def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
         assert parse_tool_calls(messages) == calls
 
 
-def test_a_text_that_anthropic_or_gemini_would_not_take_back_is_mended_in_the_history():
-    cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
-    messages, calls = toolreg._read_turn(cut, "anthropic")
-    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
     langchain = SdkObject(content="Hm.", tool_calls=[],
                           invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
     messages, calls = toolreg._read_turn(langchain, "openai-chat")
     assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
     assert messages[0]["tool_calls"][0]["function"]["arguments"] == "{}"
-
-
-def chat_chunks(*deltas, finish="tool_calls"):
-    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]}
-              for delta in deltas]
-    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
-
-
-def call_delta(index=None, call_id=None, name=None, arguments=None):
-    entry = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
-    return {key: value for key, value in entry.items() if key == "function" or value is not None}
-
-
-@pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
-      [call_delta(1, None, None, "{}")],
-      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
-    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
-     [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
-     [("a", "f", "{}"), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]],
-     [("a", "get_weather", "{}")]),
-    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
-     [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
-    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
-     [("a", "f", "{}"), ("b", "f", "{}")]),
-    ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
-     [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
-])
-def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
-    message = collect_stream(chat_chunks(*deltas))
-    got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
-    assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
-    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
-
-
-def test_chat_text_and_what_servers_add_is_kept():
-    chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
-              {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
-              {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
-              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"),
-                                                      "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
-              {"choices": [], "usage": {"total_tokens": 1}}]
-    message = collect_stream(chunks)
-    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
-    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
-    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
-
-
-def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
-    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
-    assert [call.name for call in calls] == ["f", "g"]
-
-
-def test_an_end_without_reason_after_a_whole_call_cuts_nothing():
-    deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, {}), ("length", "{")):
-        calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
-        assert [call.arguments for call in calls] == [arguments, {"x": 1}]
-
-
-def test_a_message_in_place_of_a_delta_is_taken_whole():
-    message = {"role": "assistant", "content": "Hm.", "tool_calls": [
-        {"type": "function", "function": {"name": "f", "arguments": ""}},
-        {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]}
-    for chunk in ({"choices": [{"message": message, "finish_reason": "stop"}]},
-                  {"model": "m", "message": message, "done": True, "done_reason": "stop"}):
-        got = collect_stream([chunk])
-        assert got["content"] == "Hm." and got["role"] == "assistant"
-        assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
-    whole = {"type": "message", "role": "assistant", "content": [ANTHROPIC_EVENTS[6]["content_block"]]}
-    for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
-        got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
-        assert parse_tool_calls(got)[0].arguments == arguments
-    response = SPELLED_MESSAGES["responses"]
-    assert collect_stream([response], api_format="openai-responses") == response["output"]
-
-
-def test_the_chunks_of_ollama_are_read():
-    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
-    call = {"function": {"name": "f", "arguments": {}}}
-    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
-                                        "done": False},
-                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
-    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
-
-
-def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
-    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
-    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
-    old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
-                                                                          {"arguments": "{}"})]
-    with pytest.raises(TypeError, match="unknown spelling"):
-        parse_tool_calls(collect_stream(old))
-
-
-RESPONSES_EVENTS = [
-    {"type": "response.created", "response": {"id": "r", "output": []}},
-    {"type": "response.output_item.added", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
-    {"type": "response.output_item.done", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
-    {"type": "response.output_item.added", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
-              "status": "in_progress"}},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
-    {"type": "response.output_item.done", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
-              "status": "completed"}},
-    {"type": "response.completed", "response": {"id": "r", "output": []}},
-]
-ANTHROPIC_EVENTS = [
-    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
-    {"type": "ping"},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
-    {"type": "content_block_stop", "index": 0},
-    {"type": "content_block_start", "index": 1,
-     "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
-    {"type": "content_block_stop", "index": 1},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
-    {"type": "message_stop"},
-]
-GEMINI_CHUNKS = [
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
-    {"candidates": [{"content": {"role": "model",
-                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                            "thoughtSignature": "c2ln"}]}}]},
-    {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
-]
-CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
-               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')],
-                            [call_delta(0, None, None, '"Oslo"}')])]
-SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS,
-                   "gemini": GEMINI_CHUNKS}
-
-
-@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
-def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
-    message = collect_stream(iter(SPELLED_STREAMS[api_format]), api_format=api_format)
-    assert parse_tool_calls(message) == [ToolCall("i", "f", {"city": "Oslo"})]
-    assert toolreg._read_turn(message, api_format)[0] == (message if isinstance(message, list) else [message])
-
-    async def chunks():
-        for chunk in SPELLED_STREAMS[api_format]:
-            yield chunk
-    assert asyncio.run(acollect_stream(chunks(), api_format=api_format)) == message
-
-
-def test_text_and_thoughts_of_a_stream_are_kept():
-    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
-    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
-    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
-    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
-        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                  "thoughtSignature": "c2ln"}]
-
-
-@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
-def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format):
-    ran = []
-    registry = ToolRegistry()
-    registry.register(lambda city="": ran.append(city), name="f")
-    for end in range(len(SPELLED_STREAMS[api_format])):
-        message = collect_stream(SPELLED_STREAMS[api_format][:end], api_format=api_format)
-        registry.respond(message)
-    assert set(ran) <= {"Oslo"}
-
-
-def test_the_text_of_a_message_that_was_cut_is_kept():
-    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
-    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
-    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
-
-
-TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
-
-
-@pytest.mark.parametrize("api_format, chunks", [
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
-    ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
-        "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
-    ("anthropic", [{"type": "content_block_start", "index": 0,
-                    "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
-        "type": "input_json_delta", "partial_json": " "}}]),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
-                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
-    ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
-])
-def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
-    message = collect_stream(chunks, api_format=api_format)
-    assert parse_tool_calls(message)[0].arguments == "{"
-    registry = ToolRegistry()
-    registry.register(lambda: "ran", name="f")
-    assert "the text ends too early" in str(registry.respond(message))
-
-
-def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
-    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
-    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
-    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
-
-
-@pytest.mark.parametrize("api_format, chunk", [
-    ("openai-chat", {"error": {"message": "overloaded"}}),
-    ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
-    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
-    ("gemini", {"error": {"code": 503}})])
-def test_an_error_in_a_stream_is_raised(api_format, chunk):
-    with pytest.raises(ToolRegError, match="stream: the server reported an error"):
-        collect_stream([chunk], api_format=api_format)
 
 
 JUNK = [None, 5, 1e300, "x", "", True, [], {}, [None], [[]], {"type": "function"}, 10**30, ...]      # ...: left out
@@ -3949,36 +3446,17 @@ def spoiled(draw, value):
     return copy
 
 
-PLAIN_MESSAGES = [message for message in SPELLED_MESSAGES.values() if "SdkObject" not in repr(message)]
-
-
 @settings(max_examples=100)
-@given(st.sampled_from([*SPELLED_STREAMS]), st.data())
-def test_whatever_a_server_sends_is_read_or_refused_in_clear_words(api_format, data):
+@given(st.sampled_from(MESSAGE_FORMATS), st.data())
+def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format, data):
     registry = ToolRegistry()
     registry.register(lambda city="": city, name="f")
-    chunks = data.draw(spoiled(SPELLED_STREAMS[api_format]))
-    messages = [lambda: data.draw(st.sampled_from(PLAIN_MESSAGES).flatmap(spoiled)),
-                lambda: collect_stream(chunks if isinstance(chunks, list) else [chunks], api_format=api_format)]
-    for message_of in messages:
-        try:
-            message = message_of()
-            json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
-        except ToolRegError as error:                   # what the server reported itself
-            assert "the server reported an error" in str(error)
-        except TypeError as error:
-            assert re.search("^stream: |^the model gave |api_format=", str(error)), error
-
-
-def test_what_an_api_is_known_to_refuse_is_left_out():
-    parameters = {"type": "object", "properties": {
-        "code": {"description": "A code.", "type": "string", "pattern": "^(?=a)ab$"}, "plain": {"type": "string", "pattern": "^a"},
-        "choice": {"enum": ["", "a"]}}, "required": ["code", "plain", "choice"], "additionalProperties": False}
-    tool = Tool("t", "", parameters, print)
-    strict = tool.get_schema(strict=True)["function"]["parameters"]["properties"]
-    assert strict["code"] == {"type": "string", "description": "A code."} and list(strict["code"])[0] == "type"
-    assert strict["plain"]["pattern"] == "^a"
-    assert tool.get_schema("gemini")["parameters"]["properties"]["choice"]["enum"] == ["a"]
+    plain = [message for message in SPELLED_MESSAGES[api_format].values() if "SdkObject" not in repr(message)]
+    message = data.draw(st.sampled_from(plain).flatmap(spoiled))
+    try:
+        json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
+    except TypeError as error:
+        assert re.search("^the model gave |api_format=", str(error)), error
 
 
 # ---------------------------------------------------------------------------
@@ -4006,18 +3484,6 @@ def test_a_made_name_is_always_legal_and_always_the_same(wished, distinct):
     name = toolreg._legal_name(wished, distinct)
     assert re.match(toolreg._LEGAL_NAME, name) and name == toolreg._legal_name(wished, distinct)
     assert toolreg._legal_name(name) == name
-
-
-@pytest.mark.parametrize("options, fault", [
-    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
-    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
-    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
-    ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
-])
-def test_metadata_that_cannot_be_kept_is_refused(options, fault):
-    with pytest.raises(ToolDefinitionError) as caught:
-        ToolMetadata(**options)
-    assert str(caught.value) == fault
 
 
 def test_tags_are_a_set_and_one_text_is_one_tag():
@@ -4102,40 +3568,15 @@ def test_a_renamed_copy_keeps_how_arguments_are_converted():
     assert tool.run({"day": "2024-02-29"}) == 2024 and tool.name == "year_of"
 
 
-def test_async_functions_and_generators_run_to_their_end_on_both_paths():
-    async def later(x: int) -> int:
-        await asyncio.sleep(0)
-        return x
-
-    async def agenerate(x: int):
-        for i in range(x):
-            yield i
-
-    def generate(x: int):
-        yield from range(x)
-
-    def hidden(x: int):
-        return later(x)
-    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
-        tool = Tool.from_function(func)
-        assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
-
-
-def test_the_background_loop_is_kept_between_calls():
-    async def which() -> int:
-        return id(asyncio.get_running_loop())
-    tool = Tool.from_function(which)
-    assert tool.run({}) == tool.run({})
-
-
-def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
-    async def inner() -> int:
-        return 1
-
-    async def outer() -> int:
-        return Tool.from_function(inner).run({})
-    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
-        Tool.from_function(outer).run({})
+def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
+    def when(day: datetime.date) -> int:
+        return day.year
+    tool = Tool.from_function(when)
+    with pytest.raises(ToolArgumentError) as caught:
+        tool.run({"day": "2024-02-30"})
+    assert str(caught.value).startswith('the arguments do not fit the parameters of "when":\n- day: ')
+    assert ToolRegistry([when]).invoke("when", {"day": "2024-02-30"}).content == (
+        f"Error: {caught.value}\nFix the arguments and call the tool again.")
 
 
 def test_the_importers_list_names_what_it_left_out():
@@ -4145,7 +3586,7 @@ def test_the_importers_list_names_what_it_left_out():
     def fail(name):
         raise ToolDefinitionError("no good")
     with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
-        tools = toolreg._usable("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
     assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
     names = [tool.name for tool in tools]
     assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
@@ -4173,6 +3614,19 @@ def wire(name, arguments, call_id="call_1"):
 
 def weather_registry(**options):
     return ToolRegistry([get_weather, add], **options)
+
+
+def turns(registry, calls, **options):
+    """Give the results of a turn on every path that this copy has."""
+    results = [registry.execute_tool_calls(calls, **options)]
+    if "async" in HERE_ARE:
+        results.append(asyncio.run(registry.aexecute_tool_calls(calls, **options)))
+    return results
+
+
+def invoked(registry, *call):
+    """Give the results of one call on every path that this copy has."""
+    return [registry.invoke(*call), *([asyncio.run(registry.ainvoke(*call))] if "async" in HERE_ARE else [])]
 
 
 # --- which tools there are
@@ -4207,9 +3661,8 @@ def test_a_registry_has_no_name(tools):
 
 
 @pytest.mark.parametrize("options, fault", [
-    ({"executor": "process"}, "executor.submit: must be callable"), ({"before_call": "x"}, "before_call: must be callable"),
-    ({"after_call": 5}, "after_call: must be callable")])
-def test_hooks_and_executors_that_are_none_are_refused_at_once(options, fault):
+    ({"before_call": "x"}, "before_call: must be callable"), ({"after_call": 5}, "after_call: must be callable")])
+def test_hooks_that_are_none_are_refused_at_once(options, fault):
     with pytest.raises(TypeError, match=fault):
         ToolRegistry(**options)
 
@@ -4374,10 +3827,9 @@ class Unprintable(Exception):
 def test_a_tool_that_raises_is_an_error_result_with_its_text(error, content):
     registry = ToolRegistry()
     registry.register(raising(error), name="t")
-    result = registry.invoke("t", {})
-    assert result.content == content + "\nIf the arguments are the cause, change them; else go on without it."
-    assert result.is_error and result.error is error and result.value is None
-    assert asyncio.run(registry.ainvoke("t", {})).content == result.content
+    for result in invoked(registry, "t", {}):
+        assert result.content == content + "\nIf the arguments are the cause, change them; else go on without it."
+        assert result.is_error and result.error is error and result.value is None
 
 
 def test_a_tool_error_goes_to_the_model_word_for_word():
@@ -4456,16 +3908,6 @@ def test_what_after_call_raises_is_raised():
     assert len(caught.value.results) == 3
 
 
-def test_hooks_may_be_async_on_both_paths():
-    seen = []
-    async def hook(call, other):
-        await asyncio.sleep(0)
-        seen.append(call.name)
-    registry = ToolRegistry([add], before_call=hook, after_call=hook)
-    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
-    assert seen == ["add"] * 4
-
-
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
     (float("nan"), '"NaN"'), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), '"2024-02-29"'), ({1: {2}}, '{"1": [2]}'),
@@ -4520,15 +3962,10 @@ def test_each_call_runs_in_a_copy_of_the_callers_context():
         before = variable.get()
         variable.set("touched")
         return before
-    async def atouch() -> str:
-        await asyncio.sleep(0)
-        return touch()
-    registry = ToolRegistry([touch, atouch])
+    registry = ToolRegistry([touch])
     variable.set("callers")
-    calls = [wire(name, {}, f"{name}{i}") for i in range(3) for name in ("touch", "atouch")]
-    async def both():
-        return [await registry.ainvoke(calls[0]), await registry.ainvoke(calls[1]), *await registry.aexecute_tool_calls(calls)]
-    results = [registry.invoke(calls[0]), registry.invoke(calls[1]), *registry.execute_tool_calls(calls), *asyncio.run(both())]
+    calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
+    results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
     assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
 
 
@@ -4537,73 +3974,6 @@ def test_each_call_runs_in_a_copy_of_the_callers_context():
 def threads():
     """Be asked for by tests that need threads without naming them: some hosts have none."""
     return threading
-
-
-def test_a_tool_that_takes_too_long_is_an_error_and_its_neighbours_are_not():
-    release = threading.Event()
-    def hang() -> None:
-        release.wait(20)
-    async def ahang() -> None:
-        await asyncio.sleep(20)
-    registry = ToolRegistry([add])
-    for func in (hang, ahang):
-        registry.register(func, metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("ahang", {}, "2"), wire("add", {"a": 1}, "3")]
-    start = time.monotonic()
-    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls)),
-                    [registry.invoke(call) for call in calls]):
-        assert [result.content for result in results] == [
-            'Error: the tool "hang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.',
-            'Error: the tool "ahang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.', "1"]
-        assert isinstance(results[0].error, ToolTimeoutError)
-    assert time.monotonic() - start < 10
-    release.set()
-
-
-def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled(threads):
-    async def blocks() -> int:
-        time.sleep(1.5)
-        return 1
-    async def goes_on() -> int:
-        for _ in range(10):
-            try:
-                await asyncio.sleep(0.15)
-            except asyncio.CancelledError:
-                pass
-        return 1
-    registry = ToolRegistry()
-    for func in (blocks, goes_on):
-        registry.register(func, metadata=ToolMetadata(timeout=0.1))
-    start = time.monotonic()
-    results = [registry.invoke("blocks", {}), registry.invoke("goes_on", {})]
-    assert time.monotonic() - start < 1.2 and all(isinstance(result.error, ToolTimeoutError) for result in results)
-    async def one():
-        start = time.monotonic()
-        return await registry.ainvoke("goes_on", {}), time.monotonic() - start
-    result, seconds = asyncio.run(one())
-    assert isinstance(result.error, ToolTimeoutError) and seconds < 1.2
-
-
-def test_a_timeout_error_of_the_tools_own_is_told_as_its_own(threads):
-    registry = ToolRegistry()
-    registry.register(raising(TimeoutError("mine")), name="f", metadata=ToolMetadata(timeout=5))
-    for result in (registry.invoke("f", {}), asyncio.run(registry.ainvoke("f", {}))):
-        assert type(result.error) is TimeoutError and "TimeoutError: mine" in result.content
-
-
-def test_what_must_be_awaited_more_than_once_is(threads):
-    async def inner() -> int:
-        return 1
-    async def outer():
-        return inner()
-    async def numbers():
-        yield 1
-        yield 2
-    for func, value in ((outer, 1), (lambda: outer(), 1), (lambda: numbers(), [1, 2])):
-        for metadata in (ToolMetadata(), ToolMetadata(timeout=5), ToolMetadata(parallel=False)):
-            registry = ToolRegistry()
-            registry.register(func, name="f", metadata=metadata)
-            assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
 
 
 def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
@@ -4620,47 +3990,13 @@ def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
     assert message["content"][0]["input"] == {"items": [1]}
 
 
-def test_hooks_still_work_after_a_timeout():
-    seen, release = [], threading.Event()
-    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
-    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
-    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-    assert all(result.is_error for result in registry.execute_tool_calls(calls))
-    release.set()
-    assert seen == [True] * 4
-
-
-def test_a_hung_tool_does_not_keep_the_program_alive():
-    code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
-            "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
-            "print(r.invoke('hang', {}).is_error)")
-    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=30)
-    assert done.stdout == "True\n" and done.stderr == ""
-
-
 # --- the calls of one turn
-def test_32_tools_that_meet_return_sync_and_async():
+def test_32_tools_that_meet_return_on_all_paths():
     barrier = threading.Barrier(32, timeout=10)
     registry = ToolRegistry()
     registry.register(lambda: barrier.wait() >= 0, name="meet")
     calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert all(result.value is True for result in registry.execute_tool_calls(calls))
-    assert all(result.value is True for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-
-
-def test_32_async_tools_that_meet_return():
-    registry = ToolRegistry()
-    arrived = []
-    @registry.register
-    async def meet() -> int:
-        arrived.append(1)
-        while len(arrived) % 32:
-            await asyncio.sleep(0.001)
-        return 1
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
-    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
+    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
 
 
 def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
@@ -4695,8 +4031,7 @@ def test_at_most_max_workers_run_at_once():
             running[0] -= 1
     registry = ToolRegistry([busy], max_workers=3)
     calls = [wire("busy", {}, str(i)) for i in range(20)]
-    registry.execute_tool_calls(calls)
-    asyncio.run(registry.aexecute_tool_calls(calls))
+    turns(registry, calls)
     assert 1 < most[0] <= 3
     for wrong in (0, "3", True):
         with pytest.raises(ValueError):
@@ -4706,7 +4041,7 @@ def test_at_most_max_workers_run_at_once():
 def test_a_thousand_calls_keep_their_order_and_ids():
     registry = ToolRegistry([add])
     calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
-    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+    for results in turns(registry, calls):
         assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
 
 
@@ -4717,11 +4052,10 @@ def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
     registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
     calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
     here = threading.get_ident()
-    assert [result.value == here for result in registry.execute_tool_calls(calls)] == [True, False, True, False]
+    for results in turns(registry, calls):
+        assert [result.value == here for result in results] == [True, False, True, False]
     assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
     assert registry.invoke("where", {}).value == here
-    results = asyncio.run(registry.aexecute_tool_calls(calls))
-    assert [result.value == here for result in results] == [True, False, True, False]
 
 
 def test_duplicate_ids_and_unknown_tools_harm_nobody():
@@ -4748,40 +4082,24 @@ def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
     release.set()
 
 
-def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
-    registry = ToolRegistry([add])
-    @registry.register
-    async def stop() -> None:
-        raise SystemExit(3)
-    @registry.register
-    async def fine() -> int:
-        return 1
-    with pytest.raises(SystemExit):
-        registry.invoke("stop", {})
-    assert registry.invoke("fine", {}).value == 1
-
-
-def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
-    registry = ToolRegistry([add])
-    @registry.register
-    async def leaf() -> int:
-        return 1
-    @registry.register
-    async def outer() -> list:
-        calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
-        return [result.content for result in registry.execute_tool_calls(calls)]
-    contents = registry.invoke("outer", {}).value
-    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+def test_after_ctrl_c_no_more_calls_are_begun():
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def late() -> None:
+        begun.append(go_on.wait(20))
+    registry = ToolRegistry([stop, late], max_workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
+    go_on.set()
+    time.sleep(0.05)
+    assert len(begun) <= 2
 
 
 def test_iterators_are_made_lists():
     registry = ToolRegistry()
     registry.register(lambda: map(str, range(2)), name="sync")
-    @registry.register
-    async def later() -> Any:
-        return iter([1, 2])
-    for name, value in {"sync": ["0", "1"], "later": [1, 2]}.items():
-        assert registry.invoke(name, {}).value == asyncio.run(registry.ainvoke(name, {})).value == value
+    assert [result.value for result in invoked(registry, "sync", {})] == [["0", "1"]] * len(turns(registry, []))
 
 
 def test_other_threads_may_register_while_schemas_are_made_and_calls_answered():
@@ -4819,74 +4137,24 @@ def test_what_the_program_forgot_to_inject_is_not_told_to_the_model():
     assert isinstance(result.error, LookupError)
 
 
-def test_a_cancelled_batch_cancels_its_async_tools():
-    cancelled = []
-    registry = ToolRegistry()
-    @registry.register
-    async def slow() -> None:
-        try:
-            await asyncio.sleep(20)
-        except asyncio.CancelledError:
-            cancelled.append(1)
-            raise
-    async def main():
-        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.01)
-    asyncio.run(main())
-    assert cancelled == [1, 1, 1]
-
-
-def test_the_loop_goes_on_while_a_sync_tool_runs():
-    release = threading.Event()
-    registry = ToolRegistry()
-    registry.register(lambda: release.wait(10), name="wait")
-    async def main():
-        task = asyncio.ensure_future(registry.ainvoke("wait", {}))
-        await asyncio.sleep(0.01)
-        release.set()
-        return await task
-    assert asyncio.run(main()).value is True
-
-
-def test_where_threads_do_not_exist_everything_runs_in_order_and_a_timeout_says_so(monkeypatch):
-    def no_threads(self):
+@pytest.fixture
+def no_threads(monkeypatch):
+    def refuse(self):
         raise RuntimeError("can't start new thread")
-    monkeypatch.setattr(threading.Thread, "start", no_threads)
-    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(toolreg, "_IDLE", {})
+
+
+def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
     order = []
     registry = ToolRegistry()
     registry.register(lambda x: order.append(x), name="f")
-    @registry.register
-    async def later() -> int:
-        await asyncio.sleep(0)
-        return 2
     registry.execute_tool_calls([wire("f", {"x": i}, str(i)) for i in range(5)])
-    assert order == [0, 1, 2, 3, 4] and registry.invoke("later", {}).value == 2
-    assert asyncio.run(registry.ainvoke("f", {"x": 1})).content == "null"
-    registry.register(add, metadata=ToolMetadata(timeout=1))
-    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
-        assert registry.invoke("add", {"a": 1}).value == 1
+    assert order == [0, 1, 2, 3, 4]
 
 
 def boom(x: int) -> int:
     raise ValueError(f"boom {x}")
-
-
-def test_an_executor_may_be_given_for_one_turn():
-    from concurrent.futures import ThreadPoolExecutor
-
-    def on_thread() -> str:
-        return threading.current_thread().name
-    registry, calls = ToolRegistry([on_thread]), [wire("on_thread", {})]
-    with ThreadPoolExecutor(1, thread_name_prefix="lent") as executor:
-        results = [*registry.execute_tool_calls(calls, executor=executor),
-                   *asyncio.run(registry.aexecute_tool_calls(calls, executor=executor)), registry.invoke(calls[0])]
-    assert [result.content.startswith("lent") for result in results] == [True, True, False]
 
 
 class Sealed(BaseException):
@@ -4902,8 +4170,6 @@ def test_a_stop_iteration_of_after_call_does_not_end_a_loop_over_calls():
     registry = ToolRegistry([add], after_call=lambda call, result: next(said))
     with pytest.raises(RuntimeError, match="after_call raised StopIteration"):
         list(map(registry.invoke, [wire("add", {"a": 1})] * 3))
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
-        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
 
 
 def test_an_exception_of_an_inner_turn_keeps_its_results():
@@ -4921,47 +4187,13 @@ def test_an_exception_of_an_inner_turn_keeps_its_results():
         inner.execute_tool_calls([wire("seal", {}), wire("add", {"a": 1, "b": 2})])
 
 
-def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
-    from concurrent.futures import ThreadPoolExecutor
-    async def later(x: int) -> int:
-        return x
-    with ThreadPoolExecutor(2) as executor:
-        registry = ToolRegistry([add, boom, later], executor=executor)
-        registry.register(lambda: time.sleep(0.5), name="slow", metadata=ToolMetadata(timeout=0.02))
-        calls = [wire("add", {"a": "1"}), wire("boom", {"x": 1}), wire("later", {"x": 3}), wire("add", {}), wire("slow", {})]
-        for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
-            assert [result.value for result in results] == [1, None, 3, None, None]
-            assert type(results[1].error) is ValueError and "is missing" in results[3].content
-            assert isinstance(results[4].error, ToolTimeoutError)
-
-
-def test_what_an_importer_made_stays_here():
-    class Refusing:
-        def submit(self, *_):
-            raise AssertionError("shipped")
-    tool = Tool("here", "", {}, lambda: 1, ToolMetadata(source="mcp"))
-    assert ToolRegistry([tool], executor=Refusing()).invoke("here", {}).value == 1
-    assert asyncio.run(ToolRegistry([tool], executor=Refusing()).ainvoke("here", {})).value == 1
-
-
-class Untravelled(Exception):
-    def __init__(self, one, two):
-        super().__init__(f"{one} {two}")
-
-
-def test_an_exception_that_cannot_travel_is_told_in_words():
-    outcome = toolreg._apply_shipped(raising(Untravelled(1, 2)), (), {})
-    assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
-    outcome = toolreg._apply_shipped(threading.Lock, (), {})
-    assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
-
-
 # --- the routing step as a whole
 def test_respond_is_the_whole_routing_step():
     registry = weather_registry()
     message = {"role": "assistant", "content": None, "tool_calls": [wire("add", {"a": 1}, "x"), wire("get_weather", {"city": "Oslo"}, "y")]}
     answers = [{"role": "tool", "tool_call_id": "x", "content": "1"}, {"role": "tool", "tool_call_id": "y", "content": "Oslo 1 c"}]
-    for got in (registry.respond(message), asyncio.run(registry.arespond(message))):
+    ways = [registry.respond(message), *([asyncio.run(registry.arespond(message))] if "async" in HERE_ARE else [])]
+    for got in ways:
         assert [{key: each[key] for key in ("role", "tool_call_id", "content")} for each in got] == answers
     assert registry.respond({"role": "assistant", "content": "hello"}) == []
     calls = parse_tool_calls(message)
@@ -4973,7 +4205,7 @@ def test_respond_is_the_whole_routing_step():
 CALL_KINDS = {
     "fine": wire("add", {"a": 1, "b": 2}), "text": wire("add", {"a": "1"}), "wrong": wire("add", {"a": "?"}),
     "missing": wire("add", {}), "unknown": wire("nothing", {}), "cut": wire("add", '{"a": 1'), "list": wire("add", "[1]"),
-    "raises": wire("boom", {"x": 1}), "async": wire("later", {"x": 1}), "reason": wire("add", {"a": 1, "toolcall_reason": "r"}),
+    "raises": wire("boom", {"x": 1}), "reason": wire("add", {"a": 1, "toolcall_reason": "r"}),
     "none": wire("add", None), "stays": wire("stays", {"a": 2}),
 }
 
@@ -4981,17 +4213,10 @@ CALL_KINDS = {
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=8))
 def test_all_paths_give_equal_results_one_per_call_in_order(kinds):
-    async def later(x: int) -> int:
-        await asyncio.sleep(0)
-        return x
-    registry = ToolRegistry([add, boom, later])
+    registry = ToolRegistry([add, boom])
     registry.register(add, name="stays", metadata=ToolMetadata(parallel=False))
     calls = [{**CALL_KINDS[kind], "id": f"c{i}"} for i, kind in enumerate(kinds)]
-    async def one_by_one():
-        return [await registry.ainvoke(call) for call in calls]
-    ways = [[registry.invoke(call) for call in calls], registry.execute_tool_calls(calls),
-            registry.execute_tool_calls(calls, max_workers=1), asyncio.run(registry.aexecute_tool_calls(calls)),
-            asyncio.run(registry.aexecute_tool_calls(calls, max_workers=1)), asyncio.run(one_by_one())]
+    ways = [[registry.invoke(call) for call in calls], *turns(registry, calls), *turns(registry, calls, max_workers=1)]
     assert all(way == ways[0] for way in ways)
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
     assert [result.tool_call_id for result in ways[0]] == [call["id"] for call in calls]
@@ -5020,6 +4245,26 @@ def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
             names = [each for each in names if each != name or step != "unregister"]
         assert registry.list_tools() == names
         assert [schema["function"]["name"] for schema in registry.get_schemas()] == [each for each in names if each not in off]
+
+
+def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, monkeypatch):
+    core = load_copy(CORE, tmp_path, monkeypatch)
+    async def later() -> int:
+        return 1
+    tool, registry = core.Tool("t", "", {}, lambda: 1), core.ToolRegistry()
+    for refused, word in ((lambda: core.Tool.from_function(later), "await"), (lambda: registry.register(later), "await"),
+                          (lambda: core.Tool("t", "", {}, later), "await"), (lambda: tool.arun({}), "arun"),
+                          (lambda: registry.ainvoke("t", {}), "ainvoke"), (lambda: core.arun_agent, "arun_agent")):
+        with pytest.raises((core.ToolDefinitionError, AttributeError), match=f'"{word}" needs the chapter "async"'):
+            refused()
+    with pytest.raises(core.ToolDefinitionError, match='"timeout" needs the chapter "elsewhere" .cut from this copy.'):
+        core.ToolMetadata(timeout=5)
+    for refused in (lambda: core.ToolRegistry(executor=5), lambda: registry.execute_tool_calls([], executor=5)):
+        with pytest.raises(TypeError, match='"executor" needs the chapter "elsewhere"'):
+            refused()
+    registry.register(lambda: later(), name="late")
+    result = registry.invoke("late", {})
+    assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
 
 
 def test_importers_mount_a_method_that_registers_and_names_spaces():
@@ -5092,8 +4337,6 @@ def test_at_the_limit_the_error_carries_a_history_that_is_whole():
 def test_options_that_cannot_be_are_refused_before_the_model_is_asked(options, error):
     with pytest.raises(error):
         agent_loop(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options)
-    with pytest.raises(error):
-        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
 
 
 @pytest.mark.parametrize("model, registry, fault", [
@@ -5172,20 +4415,6 @@ def test_the_assistant_message_is_kept_as_it_came():
     assert run_agent(scripted_model(reply, "ok"), "go", weather_registry())[1] == reply
 
 
-def test_the_async_twin_gives_the_same_history_with_sync_and_async_models():
-    async def amodel(**asked):
-        await asyncio.sleep(0)
-        return model(**asked)
-    answers = [ToolCall("1", "add", {"a": 1}), [ToolCall("2", "nothing", {}), ToolCall("3", "add", "[")], "ok"]
-    histories = [run_agent(scripted_model(*answers), "go", weather_registry()),
-                 asyncio.run(arun_agent(scripted_model(*answers), "go", weather_registry()))]
-    model = scripted_model(*answers)
-    histories.append(asyncio.run(arun_agent(amodel, "go", weather_registry())))
-    model = scripted_model(*answers)
-    histories.append(run_agent(amodel, "go", weather_registry()))
-    assert all(history == histories[0] for history in histories) and histories[0][-1]["content"] == "ok"
-
-
 @pytest.mark.parametrize("error", [ValueError("down"), StopIteration()])
 def test_what_a_model_raises_is_raised(error):
     def model(**_):
@@ -5218,18 +4447,562 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
 # ---------------------------------------------------------------------------
-# (to come)
+def test_async_functions_and_generators_run_to_their_end_on_both_paths():
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+
+    async def agenerate(x: int):
+        for i in range(x):
+            yield i
+
+    def generate(x: int):
+        yield from range(x)
+
+    def hidden(x: int):
+        return later(x)
+    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
+        tool = Tool.from_function(func)
+        assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
+
+
+def test_the_background_loop_is_kept_between_calls():
+    async def which() -> int:
+        return id(asyncio.get_running_loop())
+    tool = Tool.from_function(which)
+    assert tool.run({}) == tool.run({})
+
+
+def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        return Tool.from_function(inner).run({})
+    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
+        Tool.from_function(outer).run({})
+
+
+def test_hooks_may_be_async_on_both_paths():
+    seen = []
+    async def hook(call, other):
+        await asyncio.sleep(0)
+        seen.append(call.name)
+    registry = ToolRegistry([add], before_call=hook, after_call=hook)
+    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
+    assert seen == ["add"] * 4
+
+
+def test_32_async_tools_that_meet_return():
+    registry = ToolRegistry()
+    arrived = []
+    @registry.register
+    async def meet() -> int:
+        arrived.append(1)
+        while len(arrived) % 32:
+            await asyncio.sleep(0.001)
+        return 1
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
+    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
+
+
+def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
+    registry = ToolRegistry([add])
+    @registry.register
+    async def stop() -> None:
+        raise SystemExit(3)
+    @registry.register
+    async def fine() -> int:
+        return 1
+    with pytest.raises(SystemExit):
+        registry.invoke("stop", {})
+    assert registry.invoke("fine", {}).value == 1
+
+
+def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
+    registry = ToolRegistry([add])
+    @registry.register
+    async def leaf() -> int:
+        return 1
+    @registry.register
+    async def outer() -> list:
+        calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
+        return [result.content for result in registry.execute_tool_calls(calls)]
+    contents = registry.invoke("outer", {}).value
+    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+
+
+def test_a_cancelled_batch_cancels_its_async_tools():
+    cancelled = []
+    registry = ToolRegistry()
+    @registry.register
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+    async def main():
+        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+    asyncio.run(main())
+    assert cancelled == [1, 1, 1]
+
+
+def test_the_loop_goes_on_while_a_sync_tool_runs():
+    release = threading.Event()
+    registry = ToolRegistry()
+    registry.register(lambda: release.wait(10), name="wait")
+    async def main():
+        task = asyncio.ensure_future(registry.ainvoke("wait", {}))
+        await asyncio.sleep(0.01)
+        release.set()
+        return await task
+    assert asyncio.run(main()).value is True
+
+
+def test_the_async_twin_gives_the_same_history_with_sync_and_async_models():
+    async def amodel(**asked):
+        await asyncio.sleep(0)
+        return model(**asked)
+    answers = [ToolCall("1", "add", {"a": 1}), [ToolCall("2", "nothing", {}), ToolCall("3", "add", "[")], "ok"]
+    histories = [run_agent(scripted_model(*answers), "go", weather_registry()),
+                 asyncio.run(arun_agent(scripted_model(*answers), "go", weather_registry()))]
+    model = scripted_model(*answers)
+    histories.append(asyncio.run(arun_agent(amodel, "go", weather_registry())))
+    model = scripted_model(*answers)
+    histories.append(run_agent(amodel, "go", weather_registry()))
+    assert all(history == histories[0] for history in histories) and histories[0][-1]["content"] == "ok"
+
+
+def test_async_tools_run_in_a_copy_of_the_callers_context():
+    variable = contextvars.ContextVar("variable", default="unset")
+    async def touch() -> str:
+        before = variable.get()
+        variable.set("touched")
+        await asyncio.sleep(0)
+        assert variable.get() == "touched"
+        return before
+    registry = ToolRegistry([touch])
+    variable.set("callers")
+    calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
+    results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
+    assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
+
+
+def test_what_an_async_function_gives_is_made_a_list_where_it_is_an_iterator():
+    async def later() -> Any:
+        return iter([1, 2])
+    assert [result.value for result in invoked(ToolRegistry([later]), "later", {})] == [[1, 2]] * 2
+
+
+def test_a_stop_iteration_of_after_call_is_no_end_of_a_coroutine_either():
+    registry = ToolRegistry([add], after_call=lambda call, result: next(iter(())))
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
+
+
+def test_async_tools_run_where_threads_do_not_exist(no_threads, monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    async def later() -> int:
+        await asyncio.sleep(0)
+        return 2
+    registry = ToolRegistry([later, add])
+    assert registry.invoke("later", {}).value == 2
+    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([*sorted(CALL_KINDS), "later", "fails"]), max_size=8))
+def test_async_tools_give_equal_results_on_all_paths(kinds):
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+    async def fails(x: int) -> int:
+        raise ValueError(x)
+    registry = ToolRegistry([add, boom, later, fails])
+    registry.register(add, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [{**CALL_KINDS.get(kind, wire(kind, {"x": 1})), "id": f"c{i}"} for i, kind in enumerate(kinds)]
+    async def one_by_one():
+        return [await registry.ainvoke(call) for call in calls]
+    ways = [[registry.invoke(call) for call in calls], *turns(registry, calls), *turns(registry, calls, max_workers=1),
+            asyncio.run(one_by_one())]
+    assert all(way == ways[0] for way in ways)
+    assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"max_turns": 0}, ValueError), ({"tool_choice": "nothing"}, ToolNotFoundError), ({"turns": 3}, TypeError)])
+def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, error):
+    with pytest.raises(error):
+        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
 
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
 # ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("options, fault", [
+    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
+    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
+    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
+    ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
+])
+def test_metadata_that_cannot_be_kept_is_refused(options, fault):
+    with pytest.raises(ToolDefinitionError) as caught:
+        ToolMetadata(**options)
+    assert str(caught.value) == fault
+
+
+def test_an_executor_that_is_none_is_refused_at_once():
+    with pytest.raises(TypeError, match="executor.submit: must be callable"):
+        ToolRegistry(executor="process")
+    with pytest.raises(TypeError, match="executor.submit: must be callable"):
+        ToolRegistry().execute_tool_calls([], executor=5)
+
+
+@of("async")
+def test_a_tool_that_takes_too_long_is_an_error_and_its_neighbours_are_not():
+    release = threading.Event()
+    def hang() -> None:
+        release.wait(20)
+    async def ahang() -> None:
+        await asyncio.sleep(20)
+    registry = ToolRegistry([add])
+    for func in (hang, ahang):
+        registry.register(func, metadata=ToolMetadata(timeout=0.05))
+    calls = [wire("hang", {}, "1"), wire("ahang", {}, "2"), wire("add", {"a": 1}, "3")]
+    start = time.monotonic()
+    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls)),
+                    [registry.invoke(call) for call in calls]):
+        assert [result.content for result in results] == [
+            'Error: the tool "hang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.',
+            'Error: the tool "ahang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.', "1"]
+        assert isinstance(results[0].error, ToolTimeoutError)
+    assert time.monotonic() - start < 10
+    release.set()
+
+
+@of("async")
+def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled(threads):
+    async def blocks() -> int:
+        time.sleep(1.5)
+        return 1
+    async def goes_on() -> int:
+        for _ in range(10):
+            try:
+                await asyncio.sleep(0.15)
+            except asyncio.CancelledError:
+                pass
+        return 1
+    registry = ToolRegistry()
+    for func in (blocks, goes_on):
+        registry.register(func, metadata=ToolMetadata(timeout=0.1))
+    start = time.monotonic()
+    results = [registry.invoke("blocks", {}), registry.invoke("goes_on", {})]
+    assert time.monotonic() - start < 1.2 and all(isinstance(result.error, ToolTimeoutError) for result in results)
+    async def one():
+        start = time.monotonic()
+        return await registry.ainvoke("goes_on", {}), time.monotonic() - start
+    result, seconds = asyncio.run(one())
+    assert isinstance(result.error, ToolTimeoutError) and seconds < 1.2
+
+
+@of("async")
+def test_a_timeout_error_of_the_tools_own_is_told_as_its_own(threads):
+    registry = ToolRegistry()
+    registry.register(raising(TimeoutError("mine")), name="f", metadata=ToolMetadata(timeout=5))
+    for result in (registry.invoke("f", {}), asyncio.run(registry.ainvoke("f", {}))):
+        assert type(result.error) is TimeoutError and "TimeoutError: mine" in result.content
+
+
+@of("async")
+def test_what_must_be_awaited_more_than_once_is(threads):
+    async def inner() -> int:
+        return 1
+    async def outer():
+        return inner()
+    async def numbers():
+        yield 1
+        yield 2
+    for func, value in ((outer, 1), (lambda: outer(), 1), (lambda: numbers(), [1, 2])):
+        for metadata in (ToolMetadata(), ToolMetadata(timeout=5), ToolMetadata(parallel=False)):
+            registry = ToolRegistry()
+            registry.register(func, name="f", metadata=metadata)
+            assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
+
+
+@of("async")
+def test_hooks_still_work_after_a_timeout():
+    seen, release = [], threading.Event()
+    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
+    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
+    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
+    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
+    assert all(result.is_error for result in registry.execute_tool_calls(calls))
+    release.set()
+    assert seen == [True] * 4
+
+
+def test_a_hung_tool_does_not_keep_the_program_alive():
+    code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
+            "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
+            "print(r.invoke('hang', {}).is_error)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "True\n" and done.stderr == ""
+
+
+@of("async")
+def test_an_executor_may_be_given_for_one_turn():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def on_thread() -> str:
+        return threading.current_thread().name
+    registry, calls = ToolRegistry([on_thread]), [wire("on_thread", {})]
+    with ThreadPoolExecutor(1, thread_name_prefix="lent") as executor:
+        results = [*registry.execute_tool_calls(calls, executor=executor),
+                   *asyncio.run(registry.aexecute_tool_calls(calls, executor=executor)), registry.invoke(calls[0])]
+    assert [result.content.startswith("lent") for result in results] == [True, True, False]
+
+
+@of("async")
+def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
+    from concurrent.futures import ThreadPoolExecutor
+    async def later(x: int) -> int:
+        return x
+    with ThreadPoolExecutor(2) as executor:
+        registry = ToolRegistry([add, boom, later], executor=executor)
+        registry.register(lambda: time.sleep(0.5), name="slow", metadata=ToolMetadata(timeout=0.02))
+        calls = [wire("add", {"a": "1"}), wire("boom", {"x": 1}), wire("later", {"x": 3}), wire("add", {}), wire("slow", {})]
+        for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+            assert [result.value for result in results] == [1, None, 3, None, None]
+            assert type(results[1].error) is ValueError and "is missing" in results[3].content
+            assert isinstance(results[4].error, ToolTimeoutError)
+
+
+@of("async")
+def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
+    class Refusing:
+        def submit(self, *_):
+            raise AssertionError("shipped")
+    for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
+        registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
+        assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
+
+
+class Untravelled(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+def test_an_exception_that_cannot_travel_is_told_in_words():
+    outcome = toolreg._call_shipped(raising(Untravelled(1, 2)), (), {})
+    assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
+    outcome = toolreg._call_shipped(threading.Lock, (), {})
+    assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
+
+
+def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):
+    registry = ToolRegistry()
+    registry.register(add, metadata=ToolMetadata(timeout=1))
+    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
+        assert registry.invoke("add", {"a": 1}).value == 1
+
+
+@of("async")
+def test_where_threads_do_not_exist_async_tools_keep_their_timeout(no_threads, monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    registry = ToolRegistry()
+    async def slow() -> None:
+        await asyncio.sleep(20)
+    registry.register(slow, metadata=ToolMetadata(timeout=0.02))
+    assert all(isinstance(result.error, ToolTimeoutError) for result in invoked(registry, "slow", {}))
 
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
 # ---------------------------------------------------------------------------
+MORE_KEYWORDS = [
+    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
+    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
+    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
+    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
+    ({"contains": False, "minContains": 0}, [[], [1]], []),
+    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
+    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
+    ({"if": {"const": 1}, "else": False}, [1], [2]),
+    ({"then": False, "else": False}, [1], []),
+    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
+    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
+        "not": {"$ref": "y#/$defs/a"}},
+     [[None]], [[1], None]),
+    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
+        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
+            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
+     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
+    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
+        "unevaluatedProperties": False},
+     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
+    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
+     [{"a": 1, "b": None}], [{"b": 1}]),
+    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
+     [[1, 2, "a"]]),
+]
+
+
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), MORE_KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_of_the_chapter_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
+
+
+def test_every_keyword_of_the_tables_has_a_row_here():
+    text = json.dumps([schema for schema, *_ in KEYWORDS + MORE_KEYWORDS if isinstance(schema, dict)])
+    assert {word for word in toolreg._KEYWORDS if f'"{word}"' not in text} <= {"$schema", "definitions"}
+
+
+@pytest.mark.parametrize(("schema", "value", "lines"), [
+    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
+    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
+    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
+    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
+    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
+], ids=lambda value: type(value).__name__)
+def test_errors_of_the_chapter_read_like_this(schema, value, lines):
+    assert [str(error) for error in iter_errors(value, schema)] == lines
+
+
+@pytest.mark.parametrize(("schema", "text"), [
+    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
+     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
+    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
+    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
+    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
+    ({"pattern": r"\p{Greek}"},
+     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
+    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
+    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
+    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+], ids=lambda value: type(value).__name__)
+def test_what_is_no_schema_in_full_is_refused_with_all_that_is_wrong(schema, text):
+    with pytest.raises(SchemaError) as caught:
+        check_schema(schema)
+    assert text in str(caught.value)
+
+
+def test_coercion_follows_a_condition():
+    schema = {"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}
+    assert coerce({"a": "1"}, schema) == {"a": 1}
+
+
+def test_a_value_that_is_nested_too_deeply_does_not_fit_what_is_left_over():
+    assert not Validator({"unevaluatedItems": False}).is_valid(wrapped(129, []))
+    with pytest.raises(SchemaError):
+        check_schema({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]})
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda sub: {"if": sub, "then": True}, lambda sub: {"if": True, "then": sub}, lambda sub: {"contains": sub}])
+def test_no_nesting_of_conditions_takes_exponential_time(wrap):
+    ends_soon(wrap)
+
+
+@pytest.mark.parametrize(("schema", "word"), [
+    ({"if": True}, "if"), ({"items": {"$id": "a"}}, "$id"), ({"items": {"$dynamicRef": "#"}}, "$dynamicRef"),
+    ({"properties": {"a": {"contains": True}}}, "contains"), ({"unevaluatedItems": False}, "unevaluatedItems"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3,
+      "definitions": {"a": True}}, "$ref"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
+])
+def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    with pytest.raises(copy.SchemaError, match=re.escape(f'{word}') + '.* needs the chapter "schema"'):
+        copy.Validator(schema)
+    Validator(schema)
+
+
+def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    older = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/n"}},
+             "definitions": {"n": {"type": "integer"}}, "format": "date"}
+    assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
+    for pattern, fault in ((r"\p{L}", "chapter"), ("(?<a>b)", "chapter"), (r"\ca", "chapter")):
+        with pytest.raises(copy.SchemaError, match=fault):
+            copy.Validator({"pattern": pattern})
+    with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
+        copy.Validator({}, resources={"a:b": True})
+
+
+SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
+
+
+def test_a_metaschema_that_is_none_is_refused_or_ignored():
+    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
+    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
+        with pytest.raises(SchemaError):
+            Validator({}, resources=loop, **options)
+    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
+    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+
+
+def test_references_lead_to_resources_and_nothing_is_fetched():
+    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
+                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
+    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
+    validator = Validator(schema, resources=resources)
+    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
+
+
+def test_a_metaschema_that_is_given_chooses_the_vocabularies():
+    base = "https://json-schema.org/draft/2020-12/vocab/"
+    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
+        "http://x/other": False}}
+    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
+    validator = Validator(schema, resources={"http://x/meta": meta})
+    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
+    meta["$vocabulary"]["http://x/other"] = True
+    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
+        Validator(schema, resources={"http://x/meta": meta})
+
+
+def suite_resources(folder):
+    found = {}
+    for path in (folder / "remotes").rglob("*.json"):
+        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
+        found[uri] = json.loads(path.read_text("utf-8"))
+    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
+    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
+
+
+def suite_outcomes(draft, dialect):
+    """Yield None for each required test of a draft that passes, and the name of each that does not."""
+    folder = pathlib.Path(SUITE)
+    resources = suite_resources(folder)
+    for path in sorted((folder / "tests" / draft).glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], dialect=dialect, resources=resources)
+            for test in case["tests"]:
+                passed = validator.is_valid(test["data"]) == test["valid"]
+                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
+
+
+def test_a_pattern_that_grows_too_large_in_python_is_refused():
+    with pytest.raises(SchemaError, match="too many Unicode properties"):
+        Validator({"pattern": r"\p{L}" * 300})
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+def test_the_official_suite_for_2020_12_passes():
+    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
+    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
+
+
 OLDER = [       # dialect, schema, values that fit, values that do not
     (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
      [[1], ["a", "b"]]),
@@ -5362,31 +5135,565 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
 # ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("says, asked, chat", [
+    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True),
+    (False, True, False)])
+def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
+    tool = tool_taking(CITY_ONLY, strict=says)
+    assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
+
+
+@pytest.mark.parametrize("schema, strict", [
+    ({"type": "string", "minLength": 1, "default": "x", "title": "T"}, {"type": ["string", "null"]}),
+    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+    ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
+    ({"const": 1}, {"anyOf": [{"enum": [1], "type": "integer"}, {"type": "null"}]}),
+    ({"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]},
+     {"anyOf": [{"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]}, {"type": "null"}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]},
+     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d", "description": "D"},
+     {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+     {"type": ["array", "null"], "items": {"type": "integer"}}),
+    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
+     {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
+    ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
+    ({"type": "string", "format": "byte"}, {"type": ["string", "null"]}),
+    ({"properties": {"default": {"type": "integer"}}, "additionalProperties": False},
+     {"type": ["object", "null"], "properties": {"default": {"type": ["integer", "null"]}}, "required": ["default"],
+      "additionalProperties": False}),
+])
+def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(schema, strict):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("openai-chat", parameters, strict=True) == {
+        "type": "object", "properties": {"x": strict}, "required": ["x"], "additionalProperties": False,
+        "$defs": {"d": {"type": "integer"}}}
+
+
+def test_strict_mode_leaves_what_is_required_as_it_is():
+    parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
+    sent = parameters_as("openai-chat", parameters, strict=True)
+    assert sent["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
+
+
+@pytest.mark.parametrize("parameters, fault", [
+    ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}},
+     "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {}, "additionalProperties": True},
+     "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
+     "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [
+        {"properties": {"b": {"type": "string"}}}]}}}, "an object with branches cannot be said"),
+    ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
+     "#here cannot be said"),
+    ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
+])
+def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
+    with pytest.raises(ToolDefinitionError, match=fault):
+        tool_taking(parameters, strict=True)
+    schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
+    assert schema["function"]["strict"] is False
+    assert [schema] == build_tool_schemas([tool_taking(parameters, strict=False)])
+
+
+def test_what_strict_mode_leaves_out_comes_back_as_left_out():
+    def plan(city: str, days: int = 3, tags: Optional[list[str]] = None):
+        return [city, days, tags]
+    registry = ToolRegistry([plan])
+    schema = registry.get_schemas(strict=True)[0]["function"]
+    assert schema["strict"] and schema["parameters"]["required"] == ["city", "days", "tags"]
+    assert registry.invoke("plan", {"city": "Oslo", "days": None, "tags": None}).value == ["Oslo", 3, None]
+
+
+def test_what_strict_mode_is_known_to_refuse_is_left_out():
+    parameters = {"type": "object", "properties": {
+        "code": {"description": "A code.", "type": "string", "pattern": "^(?=a)ab$"},
+        "plain": {"type": "string", "pattern": "^a"}}, "required": ["code", "plain"], "additionalProperties": False}
+    sent = parameters_as("openai-chat", parameters, strict=True)["properties"]
+    assert sent["code"] == {"type": "string", "description": "A code."} and list(sent["code"])[0] == "type"
+    assert sent["plain"]["pattern"] == "^a"
+
+
+def test_a_copy_without_the_chapter_strict_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"strict"}), tmp_path, monkeypatch)
+    refused = '"strict" needs the chapter "strict" .cut from this copy.'
+    tools = [module.Tool("t", "", {"type": "object"}, dict)]
+    with pytest.raises(module.ToolDefinitionError, match=refused):
+        module.build_tool_schemas(tools, strict=True)
+    assert module.build_tool_schemas(tools, strict=False)[0]["function"]["strict"] is False
 
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
 # ---------------------------------------------------------------------------
-# (to come)
+RESPONSES_CALL = {"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT}
+RESPONSES = {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, RESPONSES_CALL]}
+TOOL_AS["openai-responses"] = {"type": "function", "name": "get_weather", "description": "Do it.",
+                               "parameters": CITY_ONLY, "strict": False}
+CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}]
+SPELLED_CALLS["openai-responses"] = {"plain": (RESPONSES_CALL, "i"), "object": (SdkObject(**RESPONSES_CALL), "i")}
+SPELLED_MESSAGES["openai-responses"] = {
+    "plain": RESPONSES,
+    "items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
+              RESPONSES_CALL],
+}
+WITHOUT_CALLS["openai-responses"] = [
+    {"output": []}, [{"type": "web_search_call", "id": "ws", "action": {}},
+                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}]]
+GOES_ON["openai-responses"] = [
+    {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
+    {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}]
+TEXT_IS_KEPT.append("openai-responses")
+MESSAGES_AS["openai-responses"] = (
+    [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
+    [{"type": "function_call_output", "call_id": "a", "output": "ok"},
+     {"type": "function_call_output", "call_id": "b", "output": "bad"}])
+KEPT_TURNS["openai-responses"] = [
+    ([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}, RESPONSES_CALL], ...),
+    (RESPONSES, RESPONSES["output"])]
+
+
+@pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
+def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
+    item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
+    assert parse_tool_calls([item])[0].arguments == expected
+
+
+@of("responses", "strict")
+@pytest.mark.parametrize("asked", [None, True, False])
+def test_the_responses_api_is_always_told_of_strict(asked):
+    schema, = build_tool_schemas([tool_taking(CITY_ONLY)], strict=asked, api_format="openai-responses")
+    assert schema["strict"] is (asked is True)
+
+
+@of("responses", "anthropic")
+def test_calls_of_several_formats_are_refused_or_answered_as_asked_for():
+    calls = [CHAT_CALL, RESPONSES_CALL, SPELLED_CALLS["anthropic"]["plain"][0]]
+    with pytest.raises(TypeError, match="calls of several formats.*api_format="):
+        parse_tool_calls(calls)
+    assert [call.name for call in parse_tool_calls(calls, api_format="openai-chat")] == ["f", "f", "f"]
+
+
+def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"responses"}), tmp_path, monkeypatch)
+    refused = '"(openai-responses|function_call)" needs the chapter "responses" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(RESPONSES), lambda: module.parse_tool_calls([RESPONSES_CALL]),
+                    lambda: module.build_tool_schemas([], api_format="openai-responses")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
 # ---------------------------------------------------------------------------
-# (to come)
+ANTHROPIC_CALL = {"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}
+TOOL_AS["anthropic"] = {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}
+CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}]
+SPELLED_CALLS["anthropic"] = {"plain": (ANTHROPIC_CALL, "i"), "object": (SdkObject(**ANTHROPIC_CALL), "i")}
+SPELLED_MESSAGES["anthropic"] = {
+    "plain": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, ANTHROPIC_CALL]},
+    "object": SdkObject(type="message", role="assistant", content=[SdkObject(**ANTHROPIC_CALL)]),
+    "blocks": [{"type": "thinking", "thinking": "…"}, ANTHROPIC_CALL],
+}
+WITHOUT_CALLS["anthropic"] = [{"role": "assistant", "content": [
+    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": "x"}}]}]
+UNREADABLE["anthropic"] = [
+    [SPELLED_MESSAGES["anthropic"]["object"]] * 2, [CHAT_CALL, ANTHROPIC_CALL],
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "arguments": {"x": 1}}]}]
+MESSAGES_AS["anthropic"] = (
+    [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
+    [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
+                                  {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}])
+KEPT_TURNS["anthropic"] = [
+    ({"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, ANTHROPIC_CALL]}, ...),
+    ({"role": "assistant", "content": "Hello."}, ...),
+    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
+     {"role": "assistant", "content": []}),
+    ([ToolCall("i", "f", {})],
+     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]})]
+
+
+def test_a_text_that_anthropic_would_not_take_back_is_mended_in_the_history():
+    cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
+    messages, calls = toolreg._read_turn(cut, "anthropic")
+    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+
+
+def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
+    refused = '"(anthropic|tool_use)" needs the chapter "anthropic" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(SPELLED_MESSAGES["anthropic"]["plain"]),
+                    lambda: module.parse_tool_calls(SPELLED_MESSAGES["anthropic"]["object"]),
+                    lambda: module.parse_tool_calls([ANTHROPIC_CALL]),
+                    lambda: module.build_tool_choice("auto", api_format="anthropic")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
 # ---------------------------------------------------------------------------
-# (to come)
+GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}
+GEMINI_OBJECT = SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"}))
+TOOL_AS["gemini"] = {"name": "get_weather", "description": "Do it.", "parametersJsonSchema": CITY_ONLY}
+CHOICES_AS["gemini"] = [*({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
+                        {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}]
+SPELLED_CALLS["gemini"] = {
+    "plain": (GEMINI_CALL, "i"), "without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None),
+    "object": (GEMINI_OBJECT, None), "bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i")}
+SPELLED_MESSAGES["gemini"] = {
+    "plain": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, GEMINI_CALL]}}]},
+    "object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model", parts=[GEMINI_OBJECT]))]),
+    "parts": [{"text": "Hm."}, GEMINI_CALL],
+}
+WITHOUT_CALLS["gemini"] = [
+    {"role": "model", "parts": [{"text": "x"}]}, {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}},
+    {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"inlineData": {"data": ""}}]},
+    {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1)]
+GOES_ON["gemini"] = [
+    {"functionCall": {"name": "f", "args": {}, "willContinue": True}},
+    SdkObject(function_call=FunctionCall(id=None, name="f", args={"x": 1}, will_continue=True))]
+MESSAGES_AS["gemini"] = (
+    [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
+    [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
+                                {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}])
+KEPT_TURNS["gemini"] = [
+    ({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}, ...),
+    (SPELLED_MESSAGES["gemini"]["plain"], SPELLED_MESSAGES["gemini"]["plain"]["candidates"][0]["content"]),
+    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]})]
+
+
+def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
+    call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
+    message, = build_assistant_messages([call], api_format="gemini")
+    assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
+    answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
+    assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+
+
+@pytest.mark.parametrize("schema, gemini", [
+    ({"title": "T", "type": "integer", "exclusiveMinimum": 0, "maximum": 9}, {"type": "integer", "maximum": 9}),
+    ({"const": "a"}, {"enum": ["a"]}),
+    ({"type": "object", "properties": {"title": {"type": "string"}, "const": {"const": 1}}, "examples": [{}]},
+     {"type": "object", "properties": {"title": {"type": "string"}, "const": {"enum": [1]}}}),
+    ({"type": "object", "additionalProperties": {"title": "T", "type": "number"}},
+     {"type": "object", "additionalProperties": {"type": "number"}}),
+    ({"$ref": "#/$defs/d"}, {"$ref": "#/$defs/d"}), ({"enum": [{"title": 1}]}, {"enum": [{"title": 1}]}),
+    (True, True),
+])
+def test_gemini_gets_json_schema_but_for_what_it_refuses(schema, gemini):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("gemini", parameters) == {**parameters, "properties": {"x": gemini}}
+
+
+def test_gemini_gets_recursion_as_it_is():
+    assert parameters_as("gemini", TREE_OF_NODES) == TREE_OF_NODES
+
+
+def test_a_copy_without_the_chapter_gemini_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"gemini"}), tmp_path, monkeypatch)
+    refused = '"(gemini|functionCall|FunctionCall)" needs the chapter "gemini" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(SPELLED_MESSAGES["gemini"]["plain"]),
+                    lambda: module.parse_tool_calls(GEMINI_CALL),
+                    lambda: module.parse_tool_calls({"role": "model", "parts": [{"functionCall": {"name": "f"}}]}),
+                    lambda: module.parse_tool_calls(SPELLED_CALLS["gemini"]["bare object"][0]),
+                    lambda: module.parse_tool_calls(SPELLED_MESSAGES["gemini"]["object"]),
+                    lambda: module.build_assistant_messages([], api_format="gemini")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
 # ---------------------------------------------------------------------------
-# (to come)
+def chat_chunks(*deltas, finish="tool_calls"):
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]}
+              for delta in deltas]
+    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
+
+
+def call_delta(index=None, call_id=None, name=None, arguments=None):
+    entry = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+    return {key: value for key, value in entry.items() if key == "function" or value is not None}
+
+
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
+      [call_delta(1, None, None, "{}")],
+      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
+     [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
+     [("a", "f", "{}"), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]],
+     [("a", "get_weather", "{}")]),
+    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
+     [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
+    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
+     [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
+     [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+])
+def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
+    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
+
+
+def test_chat_text_and_what_servers_add_is_kept():
+    chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
+              {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
+              {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
+              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"),
+                                                      "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
+              {"choices": [], "usage": {"total_tokens": 1}}]
+    message = collect_stream(chunks)
+    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
+    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
+    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
+
+
+def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
+    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
+    assert [call.name for call in calls] == ["f", "g"]
+
+
+def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
+    deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
+    for finish, arguments in ((None, "{"), ("length", "{"), ("stop", {}), ("tool_calls", {})):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
+        assert [call.arguments for call in calls] == [arguments, {"x": 1}]
+
+
+def test_a_message_in_place_of_a_delta_is_taken_whole():
+    message = {"role": "assistant", "content": "Hm.", "tool_calls": [
+        {"type": "function", "function": {"name": "f", "arguments": ""}},
+        {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]}
+    for chunk in ({"choices": [{"message": message, "finish_reason": "stop"}]},
+                  {"model": "m", "message": message, "done": True, "done_reason": "stop"}):
+        got = collect_stream([chunk])
+        assert got["content"] == "Hm." and got["role"] == "assistant"
+        assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
+
+
+def test_the_chunks_of_ollama_are_read():
+    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
+    call = {"function": {"name": "f", "arguments": {}}}
+    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
+                                        "done": False},
+                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
+    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
+
+
+def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
+    old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
+                                                                          {"arguments": "{}"})]
+    with pytest.raises(TypeError, match="unknown spelling|needs the chapter"):
+        parse_tool_calls(collect_stream(old))
+
+
+RESPONSES_EVENTS = [
+    {"type": "response.created", "response": {"id": "r", "output": []}},
+    {"type": "response.output_item.added", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
+    {"type": "response.output_item.done", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
+    {"type": "response.output_item.added", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
+              "status": "in_progress"}},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
+    {"type": "response.output_item.done", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
+              "status": "completed"}},
+    {"type": "response.completed", "response": {"id": "r", "output": []}},
+]
+ANTHROPIC_EVENTS = [
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
+    {"type": "ping"},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1,
+     "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+GEMINI_CHUNKS = [
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
+    {"candidates": [{"content": {"role": "model",
+                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                            "thoughtSignature": "c2ln"}]}}]},
+    {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
+]
+CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
+               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')],
+                            [call_delta(0, None, None, '"Oslo"}')])]
+SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS,
+                   "gemini": GEMINI_CHUNKS}
+STREAMED_FORMATS = [api_format for api_format in MESSAGE_FORMATS if api_format in SPELLED_STREAMS]
+
+
+@pytest.mark.parametrize("api_format", STREAMED_FORMATS)
+def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
+    message = collect_stream(iter(SPELLED_STREAMS[api_format]), api_format=api_format)
+    assert parse_tool_calls(message) == [ToolCall("i", "f", {"city": "Oslo"})]
+    assert toolreg._read_turn(message, api_format)[0] == (message if isinstance(message, list) else [message])
+
+    async def chunks():
+        for chunk in SPELLED_STREAMS[api_format]:
+            yield chunk
+    assert asyncio.run(acollect_stream(chunks(), api_format=api_format)) == message
+
+
+@of("streams", "anthropic", "responses")
+def test_a_whole_message_in_a_stream_is_taken_as_it_is():
+    whole = {"type": "message", "role": "assistant", "content": [ANTHROPIC_EVENTS[6]["content_block"]]}
+    for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
+        got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
+        assert parse_tool_calls(got)[0].arguments == arguments
+    assert collect_stream([RESPONSES], api_format="openai-responses") == RESPONSES["output"]
+
+
+@of("streams", "anthropic", "responses", "gemini")
+def test_text_and_thoughts_of_a_stream_are_kept():
+    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
+    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
+    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
+    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
+        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                  "thoughtSignature": "c2ln"}]
+
+
+@pytest.mark.parametrize("api_format", STREAMED_FORMATS)
+def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda city="": ran.append(city), name="f")
+    for end in range(len(SPELLED_STREAMS[api_format])):
+        message = collect_stream(SPELLED_STREAMS[api_format][:end], api_format=api_format)
+        registry.respond(message)
+    assert set(ran) <= {"Oslo"}
+
+
+@of("streams", "anthropic", "responses")
+def test_the_text_of_a_message_that_was_cut_is_kept():
+    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
+    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
+    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
+
+
+TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
+
+
+@of("streams", "anthropic", "responses", "gemini")
+@pytest.mark.parametrize("api_format, chunks", [
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
+    ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
+        "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
+    ("anthropic", [{"type": "content_block_start", "index": 0,
+                    "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
+        "type": "input_json_delta", "partial_json": " "}}]),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
+                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
+    ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
+])
+def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
+    message = collect_stream(chunks, api_format=api_format)
+    assert parse_tool_calls(message)[0].arguments == "{"
+    registry = ToolRegistry()
+    registry.register(lambda: "ran", name="f")
+    assert "the text ends too early" in str(registry.respond(message))
+
+
+@of("streams", "anthropic")
+def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
+    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
+    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
+
+
+@of("streams", "anthropic", "responses", "gemini")
+@pytest.mark.parametrize("api_format, chunk", [
+    ("openai-chat", {"error": {"message": "overloaded"}}),
+    ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
+    ("gemini", {"error": {"code": 503}})])
+def test_an_error_in_a_stream_is_raised(api_format, chunk):
+    with pytest.raises(ToolRegError, match="stream: the server reported an error"):
+        collect_stream([chunk], api_format=api_format)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(STREAMED_FORMATS), st.data())
+def test_whatever_a_server_streams_is_read_or_refused_in_clear_words(api_format, data):
+    registry = ToolRegistry()
+    registry.register(lambda city="": city, name="f")
+    chunks = data.draw(spoiled(SPELLED_STREAMS[api_format]))
+    try:
+        message = collect_stream(chunks if isinstance(chunks, list) else [chunks], api_format=api_format)
+        json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
+    except ToolRegError as error:                   # what the server reported itself
+        assert "the server reported an error" in str(error)
+    except TypeError as error:
+        assert re.search("^stream: |^the model gave |api_format=", str(error)), error
+
+
+def test_a_stream_of_a_format_that_is_not_there_is_refused():
+    for api_format in ("mcp", "x"):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            collect_stream([], api_format=api_format)
+
+
+def test_a_copy_without_the_chapter_streams_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"streams"}), tmp_path, monkeypatch)
+    refused = '"collect_stream" needs the chapter "streams" .cut from this copy.'
+    with pytest.raises(AttributeError, match=refused):
+        module.collect_stream([])
+
+
+@of("streams", "anthropic")
+def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatch):
+    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
+        module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
 
 
 # ---------------------------------------------------------------------------
@@ -5882,6 +6189,120 @@ def test_a_body_follows_307_and_308_within_the_origin_only():
             assert [request.endswith(b"\r\n\r\n12") for request in near] == [True, True]
             assert toolreg._request("PUT", here + "/far", body=b"12").status == 307
             assert far == []
+
+
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture
+def no_proxies(monkeypatch):
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("variable, login, hello", [
+    ("HTTP_PROXY", "", None), ("http_proxy", "u:p%40%3A@", b"Basic dTpwQDo="), ("ALL_PROXY", "u@", b"Basic dTo=")])
+def test_a_proxy_of_the_environment_is_asked_for_the_whole_url_and_alone_hears_its_password(
+        no_proxies, variable, login, hello):
+    with serving(http_answer(b"by proxy")) as (proxy, requests), serving(http_answer(b"directly")) as (url, direct):
+        no_proxies.setenv(variable, proxy.replace("://", f"://{login}"))
+        assert toolreg._request("GET", "http://example.invalid/a?b").read() == b"by proxy"
+        assert requests[0].startswith(b"GET http://example.invalid/a?b HTTP/1.1\r\n")
+        said = re.search(rb"proxy-authorization: (.*)\r\n", requests[0])
+        assert (said and said[1]) == hello and b"\r\nhost: example.invalid\r\n" in requests[0]
+        for exempt in ("127.0.0.1", "*", f"x,{url[7:]}"):
+            no_proxies.setenv("NO_PROXY", exempt)
+            assert toolreg._request("GET", url).read() == b"directly" and b"proxy-auth" not in direct[-1]
+
+
+def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, tmp_path):
+    import ssl
+    (tmp_path / "pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pem")
+    inner = []
+
+    def answer(request, connection):
+        if b"proxy-authorization: Basic dTpw\r\n" not in request:
+            return http_answer(b"who?", "407 Proxy Authentication Required")
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n")
+        with context.wrap_socket(connection, server_side=True) as secured:
+            inner.append(read_request(secured))
+            secured.sendall(http_answer(b"through"))
+        return b""
+
+    no_proxies.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+    with serving(answer) as (proxy, requests):
+        no_proxies.setenv("HTTPS_PROXY", proxy.replace("://", "://u:p@"))
+        assert toolreg._request("GET", "https://localhost/a", headers={"x-key": "secret"}).read() == b"through"
+        assert requests[0].startswith(b"CONNECT localhost:443 HTTP/1.1\r\nhost: localhost:443\r\n")
+        assert b"secret" not in requests[0] and b"dTpw" not in inner[0] and inner[0].startswith(b"GET /a HTTP/1.1\r\n")
+        no_proxies.setenv("HTTPS_PROXY", proxy)
+        with pytest.raises(HttpError, match="^https://localhost: the proxy made no tunnel: HTTP/1.1 407 ") as caught:
+            toolreg._request("GET", "https://localhost/secret")
+        assert caught.value.status == 407 and "secret" not in str(caught.value)
+
+
+def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxies):
+    with serving(b"") as (proxy, _):
+        no_proxies.setenv("ALL_PROXY", proxy)
+        with pytest.raises(HttpError, match="^https://example.invalid: the proxy made no tunnel: "):
+            toolreg._request("GET", "https://example.invalid/")
+    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http://a b"):
+        no_proxies.setenv("ALL_PROXY", other)
+        with pytest.raises(HttpError) as caught:
+            toolreg._request("GET", "http://example.invalid/")
+        assert "secret" not in str(caught.value)
+    with serving(lambda request, connection: time.sleep(0.4)) as (proxy, _):
+        no_proxies.setenv("ALL_PROXY", proxy)
+        with pytest.raises(ToolTimeoutError):
+            toolreg._request("GET", "https://example.invalid/", timeout=0.2)
+
+
+def packed(data, window):
+    import zlib
+    packer = zlib.compressobj(wbits=window)
+    return packer.compress(data) + packer.flush()
+
+
+@pytest.mark.parametrize("body, coding", [
+    (packed(b"abc" * 999, 31), "gzip"), (packed(b"abc" * 999, 31), "X-Gzip"), (packed(b"abc" * 999, 15), "deflate"),
+    (packed(b"abc" * 999, -15), "deflate"), (packed(b"abc" * 500, 31) + packed(b"abc" * 499, 31), "gzip"),
+    (packed(packed(b"abc" * 999, 15), 31), "deflate, gzip"), (b"abc" * 999, "identity")])
+def test_an_answer_is_unpacked_as_its_content_encoding_says(body, coding):
+    with serving(http_answer(body, content_encoding=coding)) as (url, _):
+        assert toolreg._request("GET", url).read() == b"abc" * 999
+    if coding != "identity":
+        with serving(http_answer(body[:-1], content_encoding=coding)) as (url, _):
+            with pytest.raises(HttpError, match="cut short"):
+                toolreg._request("GET", url).read()
+
+
+def test_what_is_packed_is_limited_by_its_unpacked_size_and_must_be_what_it_says():
+    bomb = packed(bytes(200_000_000), 31)
+    with serving(http_answer(bomb, content_encoding="gzip")) as (url, _):
+        start = time.monotonic()
+        with pytest.raises(HttpError, match="larger than 1000 bytes"):
+            toolreg._request("GET", url).read(1000)
+        assert time.monotonic() - start < 1
+    for coding, text in (("gzip", "is not gzip, as it says"), ("br", 'is packed with "br", which nobody asked for')):
+        with serving(http_answer(b"plain", content_encoding=coding)) as (url, _):
+            with pytest.raises(HttpError, match=text):
+                toolreg._request("GET", url).read()
+    with serving(http_answer(status="204 No Content", content_encoding="gzip")) as (url, _):
+        assert toolreg._request("GET", url).read() == b""
+
+
+@pytest.mark.parametrize("content_type, body, text", [
+    ("text/plain; charset=ISO-8859-1", b"gr\xfcn", "grün"), ('text/plain;charset="utf-16"', "ü".encode("utf-16"), "ü"),
+    ("text/plain", "ü".encode(), "ü"), ("text/plain; charset=no-such", "ü".encode(), "ü"),
+    ("text/plain; charset=rot13", b"ab", "ab"), ("text/plain; charset=unicode_escape", rb"\ud800", r"\ud800")])
+def test_a_body_is_text_in_the_charset_that_the_answer_names(content_type, body, text):
+    with serving(http_answer(body, content_type=content_type)) as (url, _):
+        response = toolreg._request("GET", url)
+        assert response.text_of(response.read()) == text
 
 
 def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
@@ -6451,6 +6872,18 @@ def test_the_registry_gets_the_tools_and_can_call_them_async():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
+TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+                  "annotations": {"readOnlyHint": True}}
+
+
+def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
+    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            build()
+
+
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
@@ -6496,6 +6929,10 @@ def call(id, name, arguments):
         say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
     elif name == "empty":
         say(id=id, result={"content": []})
+    elif name == "nan":
+        print('{"jsonrpc": "2.0", "id": %d, "result": {"structuredContent": NaN}}' % id, flush=True)
+    elif name == "deep":
+        print('{"result": {"x": %s}, "jsonrpc": "2.0", "id": %d}' % ("[" * 300 + "]" * 300, id), flush=True)
     elif name == "malformed":
         say(id=id, result=[1])
     elif name == "refused":
@@ -6642,8 +7079,52 @@ def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
         with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
             client.call_tool("refused")
         assert (refused.value.code, refused.value.data) == (-32602, [1])
+        for name, fault in (("nan", "NaN is not JSON"), ("deep", "nested more than 128 levels deep")):
+            with pytest.raises(McpError, match=f"its answer cannot be read: {fault}$"):
+                client.call_tool(name)
         assert call_content(client, "junk") == "through the noise"
         assert call_content(client, "wrong ids") == "right"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_in_a_forked_child_a_call_fails_at_once_and_the_parents_server_lives_on(mcp_child):
+    with McpClient(mcp_child()) as client:
+        assert call_content(client, "echo") == "{}"
+        pid = os.fork()
+        if not pid:
+            error = toolreg._caught(client.call_tool, "echo").error
+            client.close()
+            os._exit(7 if "forked from it" in str(error) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        assert call_content(client, "echo") == "{}"
+
+
+@pytest.mark.parametrize("page, found", [
+    ({"tools": [{"name": "a"}], "nextCursor": "1"}, 2), ({"tools": [{"name": "a"}], "nextCursor": ""}, 1)])
+def test_a_cursor_that_leads_in_circles_ends_a_listing(tmp_path, page, found):
+    server = tmp_path / "stuck.py"
+    server.write_text(f"""
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = {{"protocolVersion": "2025-11-25", **{page!r}}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+""", "utf-8")
+    with McpClient(str(server)) as client:
+        assert client.list_tools() == [{"name": "a"}] * found
+
+
+def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
+    class Listed(McpClient):
+        def list_tools(self):
+            return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
+                    for kind in ("required", "optional", "forbidden")]
+
+    with pytest.warns(ToolRegWarning, match="required: can only be run as a task"):
+        tools = toolreg.mcp_tools(Listed(["unused"]))
+    assert [tool.name for tool in tools] == ["optional", "forbidden"]
 
 
 def test_calls_of_several_threads_get_their_own_answers(mcp_child):
@@ -6725,13 +7206,13 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
-        toolreg.mcp_tools(mcp_child(mode), timeout=0.3 if mode == "silent" else 30)
+        toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
     assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
-    client = McpClient(mcp_child("mute"), timeout=0.3)
+    client = McpClient(mcp_child("mute"), start_timeout=0.3)
     calls, started = [ToolCall(str(n), "list", {}) for n in range(8)], time.monotonic()
     results = ToolRegistry([Tool("list", "", {"type": "object"}, client.list_tools)]).execute_tool_calls(calls)
     assert time.monotonic() - started < 2
@@ -6968,6 +7449,14 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
             assert server.messages[-1][1]["params"]["requestId"] == 2
         assert call_content(client, "plain") == "as JSON"
         assert len(server.sessions) == 1
+
+
+def test_over_http_headers_come_from_a_function_for_every_request(mcp_url):
+    tokens = (f"token {number}" for number in range(100))
+    with McpClient({"url": mcp_url[0], "headers": {"X-Fixed": "1"}}, headers=lambda: {"X-Token": next(tokens)}) as client:
+        assert call_content(client, "plain") == "as JSON"
+        assert call_content(client, "plain") == "as JSON"
+    assert int(next(tokens).split()[1]) >= 4
 
 
 def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
@@ -7550,7 +8039,7 @@ def flow_messages(api_format):
         toolreg._user_message("hi", api_format),
         *build_assistant_messages(FLOW_CALLS, api_format=api_format),
         *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *toolreg._assistant("bye", [], api_format),
+        *toolreg._APIS[api_format].assistant("bye", []),
     ]
 
 

@@ -51,7 +51,17 @@ import time
 import types
 import typing
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -62,8 +72,8 @@ __all__ = [
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
     "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
-    "build_assistant_messages", "build_tool_result_messages", "collect_stream", "acollect_stream",
-    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "arun_agent", "scripted_model",
+    "build_assistant_messages", "build_tool_result_messages",
+    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
 ]
 
 
@@ -79,11 +89,16 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
+    "async": "await ainvoke aexecute_tool_calls arespond arun arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
-    "schema": "DRAFT_2019_09 DRAFT_07",
+    "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
+              "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -298,7 +313,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
 # comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
-# slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
+# slow walks the rules instead: errors, and coercion.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     checks    value -> bool, each for one type of value          n >= 1
 #     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
@@ -397,13 +412,9 @@ def _canonical(value: Any) -> Any:
 
 
 # --- schemas in schemas: under these keywords, and never in a property's name, an enum or a default
-_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
-_HOLDERS = frozenset({
-    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
-    "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
-_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
-# in-place applicators: their schemas judge the very value, not a part of it
-_IN_PLACE = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
+_MAPS = {"properties", "patternProperties", "$defs", "definitions"}
+_HOLDERS = {"items", "prefixItems", "additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not"}
+_IN_PLACE = {"allOf", "anyOf", "oneOf", "not"}      # their schemas judge the very value, not a part of it
 
 
 def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> Any:
@@ -452,26 +463,18 @@ def _pointer(document: Any, reference: str) -> Any:
     return [*_steps(document, unquote(reference.lstrip("#")))][-1]
 
 
-def _joined(base: str, reference: str) -> str:
-    from urllib.parse import urljoin
-    try:
-        return urljoin(base, reference)
-    except ValueError as error:
-        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
-
-
 # --- patterns: ECMA-262's regular expressions in Python's words
-_TOKEN = r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
-    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]"""
+_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
+           r"u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S])")
+_TOKEN = rf"{_ESCAPE}|\[(?:{_ESCAPE}|[^\]\\])*\]|\(\?<(?![=!])|[\s\S]"
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
-_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", "(?<": "(?P<",
+_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", r"\B": r"(?!\b)",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-_CATEGORIES = {
-    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
-    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+# by the letter after the backslash: what is spelled otherwise in Python -> (what follows, whether in a class)
+_ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
 def _regex(source: str) -> re.Pattern[str]:
@@ -485,41 +488,37 @@ def _regex(source: str) -> re.Pattern[str]:
 def _translated(source: str) -> str:
     if len(source) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-    texts, inside = ["(?a)"], False
-    for token in re.findall(_TOKEN, source, re.VERBOSE):
-        text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
-        inside = token != "]" if inside else token in ("[", "[^")
-        texts.append(text)
+    texts = ["(?a)"]
+    for token in re.findall(_TOKEN, source):
+        if token[0] == "[" and token not in _OUTSIDE and len(token) > 1:
+            parts = re.findall(rf"{_ESCAPE}|[\s\S]", token[1:-1])
+            texts.append("[" + "".join(_INSIDE.get(part) or _escape(part, True) for part in parts) + "]")
+        else:
+            texts.append(_OUTSIDE.get(token) or _escape(token, False))
     if sum(map(len, texts)) > 100 * MAX_PATTERN:
         raise ValueError("it names too many Unicode properties")
     return "".join(texts)
 
 
-def _escape(token: str, inside: bool) -> str:
+def _escape(token: str, in_class: bool) -> str:
+    """Give a token in Python's words; most need none."""
     kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
-    if kind in "pP" and rest:
-        ranges = _ranges(re.sub("^(gc|General_Category)=", "", rest), kind == "P")
-        return ranges if inside else f"[{ranges}]"
+    if token == "(?<":
+        kind, rest = "<", " "
+    elif token[0] != "\\":
+        return token
     if kind == "u" and rest:
         high, _, low = rest.partition("\\u")
         return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
-    if kind in "ck" and rest:
-        return f"\\x{ord(rest) % 32:02x}" if kind == "c" else f"(?P={rest})"
+    if kind in _ESCAPES and rest:
+        return _ESCAPES[kind](rest, in_class)
+    if rest and kind in "pPck<":
+        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
+        return f"(?({token[1:]}){token})"
     if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
-
-
-@functools.cache
-def _ranges(name: str, inverted: bool) -> str:
-    """Give the characters of a Unicode category as the inside of a character class."""
-    from unicodedata import category
-    wanted = _CATEGORIES.get(name, name)
-    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
-        raise ValueError(f"the Unicode property {name} is not supported")
-    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
-    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
 # --- rules
@@ -532,7 +531,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword = ""
+    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -548,11 +547,6 @@ class _Rule:
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
                 yield ValidationError(fault.message, path + fault.path, (self.keyword, *steps, *fault.schema_path),
                                       fault.keyword or self.keyword)
-
-    def seen(self, value: Any) -> set[Any]:
-        """Give the names or indices that the keyword judges in a value that fits."""
-        return set().union(*(node.seen(value) if key is _ITSELF else {key} for key, _, node, _ in self.parts(value)
-                             if not isinstance(node, str)))
 
     def nearest(self, value: Any) -> Any:
         """Coerce the parts of a value; null for what may be left out, but not be null, is left out."""
@@ -621,7 +615,7 @@ def _pattern(source: str, node: _Node) -> _Rule:
 
 
 def _format(name: str, node: _Node) -> _Rule | None:
-    check = _FORMATS.get(name) if node.compiler.formats or node.resource.dialect.asserts_formats else None
+    check = _FORMATS.get(name) if node.compiler.asserts_formats(node) else None
     return _says(_only([str], check), "does not have the format", name) if check else None
 
 
@@ -731,18 +725,6 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _contains(sub: _Node, node: _Node) -> _Rule:
-    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
-
-    def parts(value: list[Any]) -> list[_Part]:
-        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
-        if least <= len(fitting) <= most:
-            return fitting
-        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
-        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
-    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
-
-
 def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     table = _one_of([sub.usable_table() for sub in subs])
     if no_other:
@@ -758,6 +740,10 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
         types = dict.fromkeys(map(_other_type, faults))
         if "" not in types:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
+        memo = node.compiler.memo
+        memo[_choice] = memo.get(_choice, 0) + 1
+        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
+            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -779,41 +765,10 @@ def _all_of(subs: list[_Node], node: _Node) -> _Rule:
                  functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
-def _if(test: _Node, node: _Node) -> _Rule:
-    then, other = node.arguments.get("then"), node.arguments.get("else")
-
-    def parts(value: Any) -> Iterator[_Part]:
-        if test.judge(value):
-            yield _ITSELF, value, test, ()
-            if then:
-                yield _ITSELF, value, then, ("then",)
-        elif other:
-            yield _ITSELF, value, other, ("else",)
-
-    def check(value: Any) -> bool:
-        chosen = then if test.fits(value) else other
-        return chosen is None or bool(chosen.fits(value))
-    return _Rule(None, parts, _only(_ANYTHING, check))
-
-
 def _reference(reference: str, node: _Node) -> _Rule:
-    """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-    (schema, resource), name = node.compiler.find(reference, node.resource), reference.partition("#")[2]
-    if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-        resource = next(place for place in (*node.scope, resource) if name in place.dynamic)
-        schema = resource.dynamic[name]
-    target = node.compiler.node(schema, resource, node.scope, (reference,), later=True)
+    target = node.compiler.target(reference, node)
     node.here.append(target)
     return _Rule(None, lambda value: [(_ITSELF, value, target, ())], target.usable_table())
-
-
-def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
-    others, node.compiler.guarded = [*node.rules], True
-
-    def parts(value: Any) -> list[_Part]:
-        seen: set[Any] = set().union(*(rule.seen(value) for rule in others))
-        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
-    return _Rule(kind, parts)
 
 
 def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
@@ -828,29 +783,23 @@ def _are_names(argument: Any) -> bool:
 
 # --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
-_COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
+_COUNT, _NUMBER, _DIFFERENT = "a non-negative integer", "a number", "an array of different strings"
 _FORMS = {words: _all(table) for words, table in _TYPES.values()}
 _FORMS.update({
     _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
     _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
     _COUNT: lambda argument: _FORMS["an integer"](argument) and argument >= 0,
     "a number greater than 0": lambda argument: _FORMS[_NUMBER](argument) and argument > 0,
-    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
-    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
-    _DIFFERENT: _are_names, "an object of arrays of strings": lambda argument: (
-        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    _DIFFERENT: _are_names,
     "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
         _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
 })
 
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
-_CORE: dict[str, _Row] = {
-    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None),
-    "$dynamicAnchor": (_NAME, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
-    "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
-}
-_VALIDATION: dict[str, _Row] = {
+_KEYWORDS: dict[str, _Row] = {
+    "$schema": (_TEXT, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
+    "$ref": (_TEXT, _reference),
     "type": ("a type or an array of types",
              lambda names, _: _of_type(names) if isinstance(names, str) else _of_type(*names)),
     "enum": ("an array", _enum),
@@ -865,15 +814,10 @@ _VALIDATION: dict[str, _Row] = {
     "pattern": (_TEXT, _pattern),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
-    "uniqueItems": ("a boolean", _unique_items), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "uniqueItems": ("a boolean", _unique_items),
     "minProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) >= n, "has fewer properties than")),
     "maxProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) <= n, "has more properties than")),
     "required": (_DIFFERENT, _required),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value])),
-}
-_APPLICATOR: dict[str, _Row] = {
     "properties": (_SCHEMA_MAP, _properties), "patternProperties": (_SCHEMA_MAP, _pattern_properties),
     "additionalProperties": (_SCHEMA, _additional_properties),
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
@@ -881,40 +825,19 @@ _APPLICATOR: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of),
     "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
-    "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value])),
+    "format": (_TEXT, _format),
 }
-_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
-    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
-    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_VOCABULARIES: dict[str, dict[str, _Row]] = {
-    "core": _CORE, "validation": _VALIDATION, "applicator": _APPLICATOR, "format": {"format": (_TEXT, _format)},
-    "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
-
-
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
-        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
-
-
-_DIALECTS = {DRAFT_2020_12: _Dialect(
-    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
+# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_OLDER: dict[str, Collection[str]] = {
+    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+    "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
 # --- compiling
-class _Resource:
-    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
-    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
-        self.uri, self.root, self.dialect = uri, root, dialect
-        self.anchors: dict[str, Any] = {}
-        self.dynamic: dict[str, Any] = {}
-
-
 def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Answer once per value and run; else alternatives in alternatives would multiply, and so would references."""
     def remembered(self: _Node, value: Any) -> Any:
@@ -924,32 +847,28 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class _Node:
-    """One compiled schema; one schema has several where the resources entered on the way differ ($dynamicRef minds)."""
+    """Be one compiled schema."""
 
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
-    fits: _Check                    # the check for whatever comes
     table: _Table | None = None
     keyword, started, length = "", False, 0
 
-    def __init__(self, compiler: _Compiler, schema: Any, resource: _Resource, scope: tuple[_Resource, ...],
-                 where: tuple[str | int, ...]) -> None:
-        self.compiler, self.schema, self.resource, self.scope, self.where = compiler, schema, resource, scope, where
+    def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
+        self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, and join what they demand."""
-        self.started, rows = True, self.resource.dialect.rows
+        self.started, rows = True, self.compiler.rows(self)
         schema = self.schema if isinstance(self.schema, dict) else {}
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
         found = [keyword for keyword in schema if keyword in rows]
-        if len(found) > 1:
-            alone = self.resource.dialect.ref_alone and "$ref" in schema
-            found = ["$ref"] if alone else [keyword for keyword in rows if keyword in schema]
-        for keyword in found:
+        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
             if _FORMS[rows[keyword][0]](schema[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
             else:
@@ -972,8 +891,9 @@ class _Node:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
             if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # draft-07 has arrays of names among its schemas
-            sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
+                return schema               # an older draft has arrays of names among its schemas
+            sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
+            self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
                 self.here.append(sub)
             return sub
@@ -1013,7 +933,6 @@ class _Node:
         return self.length
 
     judge = _once(lambda node, value: node.fits(value))
-    seen = _once(lambda node, value: set().union(*(rule.seen(value) for rule in node.rules)))
 
     @_once
     def faults(self, value: Any) -> list[ValidationError]:
@@ -1026,7 +945,7 @@ class _Node:
             return [ValidationError("is not allowed here")]
         found: dict[Any, ValidationError] = {}          # what several references find is said once
         for rule in self.rules:
-            if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
+            if not (found and rule.last):           # where others fail, nobody knows what it has to judge
                 for fault in rule.faults(value):
                     found.setdefault((fault.path, fault.message), fault)
         return [*found.values()]
@@ -1052,21 +971,25 @@ class _Node:
 
 
 class _Compiler:
-    """Know all schemas that references may lead to, and compile each once per scope."""
+    """Compile the schemas of one document, each once; a chapter may know more of what references lead to."""
 
-    def __init__(self, dialect: str, given: Mapping[str, Any], formats: bool) -> None:
-        self.given = {uri.rstrip("#"): schema for uri, schema in given.items()}
+    def __init__(self, dialect: str, resources: Mapping[str, Any] | None, formats: bool) -> None:
         # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
-        self.dialect, self.formats, self.guarded, self.depth = self.dialect_of(dialect), formats, False, 0
-        self.resources: dict[str, _Resource] = {}
-        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.dialect, self.formats, self.guarded, self.depth = dialect, formats, False, 0
         self.nodes: dict[Any, _Node] = {}
         self.waiting: list[_Node] = []
         self.problems: list[str] = []
         self.memo: dict[Any, Any] = {}
+        self.prepare(resources or {})
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        if resources:
+            raise SchemaError(str(_needs_chapter("resources")))
 
     def compile(self, schema: Any) -> _Node:
-        root = self.node(schema, self.index(schema, ""), (), ())
+        if _too_deep(schema):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             node = self.waiting.pop()
             if not node.started:
@@ -1078,92 +1001,52 @@ class _Compiler:
         self.nodes.clear()                  # so that nodes and compiler do not hold each other: they die at once
         return root
 
-    def dialect_of(self, uri: str) -> _Dialect:
-        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
-        uri = uri.rstrip("#")
-        metaschema = self.given.get(uri)
-        if uri in _DIALECTS:
-            return _DIALECTS[uri]
-        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
-            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
-        if not isinstance(vocabulary, dict):
-            return base
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
-        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
-        if unknown:
-            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
-
-    def index(self, document: Any, uri: str) -> _Resource:
-        """Find the resources and the names in a document, and give the resource that it is."""
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
-        first = self.resource(document, uri, self.dialect)
-        stack, known = [(document, first)], set()
+    def home_of(self, document: Any) -> Any:
+        """Give what references in a document are about, and refuse words of it that have another meaning here."""
+        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
         while stack:
-            schema, home = stack.pop()
+            schema = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
-                    home = self.named(schema, home)
-                stack.extend([(sub, home) for sub in _subschemas(schema)])
-        self.resources[uri] = self.homes.get(id(document), first)
-        return self.resources[uri]
+                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
+                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
+                for word in schema:
+                    if word in older - alone:
+                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                        raise SchemaError(str(_needs_chapter(word)))
+                stack += _subschemas(schema)
+        return document
 
-    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
-        """Note the names of a schema, and give the resource that it is in."""
-        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
-        if not names.get("$id", "#").startswith("#"):
-            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
-        elif "$id" in names:
-            home.anchors[names["$id"][1:]] = schema
-        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
-            if keyword in names:
-                table[names[keyword]] = schema
-        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
-            home.dynamic[""] = schema
-        return home
+    def older_words(self, dialect: Any) -> Collection[str]:
+        uri = str(dialect).rstrip("#")
+        if uri != DRAFT_2020_12 and uri not in _OLDER:
+            known = _listed([DRAFT_2020_12, *_OLDER])
+            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
+        return _OLDER.get(uri, ())
 
-    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
-        uri = uri.rstrip("#")
-        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = self.dialect_of(root["$schema"])
-        self.resources[uri] = _Resource(uri, root, dialect)
-        if isinstance(root, dict):
-            self.homes[id(root)] = self.resources[uri]
-        return self.resources[uri]
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        """Give the keywords that count in a schema."""
+        return _KEYWORDS
 
-    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
-        """Give the schema that a reference leads to, with its resource."""
-        from urllib.parse import unquote
-        uri, _, fragment = reference.partition("#")
-        fragment = unquote(fragment)
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Give the compiled schema that a reference leads to."""
         try:
-            if uri:
-                uri = _joined(home.uri, uri)
-                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
-            if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
-            for schema in _steps(home.root, fragment):
-                home = self.homes.get(id(schema), home)
+            if not re.match("#(/|$)", reference):
+                raise LookupError(reference)
+            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
-        return schema, home
 
-    def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
-             later: bool = False) -> _Node:
+    def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        resource = self.homes.get(id(schema), resource)
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
-        key = id(schema), resource, scope
+        key = id(schema), id(home)
         node = self.nodes.get(key)
         if node is None:
-            node = self.nodes[key] = _Node(self, schema, resource, scope, where)
+            node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
         if not node.started and later and self.depth > 20:
@@ -1187,13 +1070,14 @@ class Validator:
     """
 
     is_valid: Callable[[Any], bool]         # an attribute, on purpose: mostly it is the compiled check itself
+    compiler: ClassVar[type[_Compiler]] = _Compiler
 
     def __init__(self, schema: Any, *, dialect: str = DRAFT_2020_12, resources: Mapping[str, Any] | None = None,
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
-            raise SchemaError("formats: the table of formats is not in this file")
+            raise SchemaError(str(_needs_chapter("formats")))
         try:
-            compiler = _Compiler(dialect, resources or {}, formats)
+            compiler = self.compiler(dialect, resources, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
@@ -2659,20 +2543,30 @@ class ToolResult:
 
 
 # ---------------------------------------------------------------------------
-# 8. The wire: the same things as each API spells them
+# 8. The wire: how chat completions spell tools, calls and results
 #    uses 1 2 5 7
 # ---------------------------------------------------------------------------
-API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
+API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
 
 class _Formats(dict[str, Any]):
     """Have a row for each API format; asked for another, say which there are."""
 
     def __missing__(self, api_format: Any) -> Any:
-        raise ValueError(f"api_format: must be one of {', '.join(self)} (got {_shown(api_format)})")
+        cut = None if api_format in API_FORMATS else _needs_chapter(api_format)
+        raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
 # --- tools out
+# how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
+_TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
+_TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
+# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so
+_MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
+
+
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
@@ -2687,69 +2581,61 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, st
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, merged=api_format != "mcp")
+        parameters = _object_root(tool.parameters, merged=api_format in _APIS)
         if think_augment if known.think_augment is None else known.think_augment:
             parameters = _with_reason(parameters)
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        schema = {"name": tool.name, "description": in_words,
-                  **spell(tool, parameters, strict if known.strict is None else known.strict)}
-        schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
+        schemas.append(spell(tool, {"name": tool.name, "description": in_words}, parameters,
+                             strict if known.strict is None else known.strict))
     return schemas
 
 
-def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
-    """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
+def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
+    """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    strict = strict and _strict_fault(tool.parameters) is None
-    return {"parameters": _strict({**_CLOSED, **parameters}) if strict else parameters, "strict": strict}
-
-
-_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = _Formats({
-    "openai-chat": _function,
-    # the Responses API takes a tool that does not speak of strict for a strict one
-    "openai-responses": lambda *tool: {"type": "function", "strict": False, **_function(*tool)},
-    "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
-    # Gemini takes no object without properties
-    "gemini": lambda tool, parameters, _:
-        {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
-    "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
-        key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}},
-})
-
-
-# --- schemas for those who take less than JSON Schema; a call is still checked against the whole
-_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
-_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
-_MAX_REFERENCES: range = range(300)         # in one schema, where they are written out
-_Seen = frozenset[str]                      # the references on the way to a schema
-_Document = tuple[dict[str, Any], Iterator[int]]        # what references are about, and how many are left
+    if strict and "strict" not in _MODES:
+        raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
+    said = _MODES["strict"](tool, parameters) if strict else None
+    return {"parameters": said or parameters, "strict": said is not None}
 
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Give a schema with its root as the plain object that the APIs want."""
+    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
-        flat, _ = _flat(parameters, (parameters, iter(_MAX_REFERENCES)), frozenset(), merged=True)
+        flat = _flat(parameters, parameters, {})
         parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
 
-def _simple(schema: Any) -> dict[str, Any]:
-    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
 
-    Types that are not named are those of the values, or what the keywords are for.
+    `known` holds what references came to; one that is met again inside itself adds nothing.
     """
-    node = dict(schema) if isinstance(schema, dict) else {}
-    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
-    items = node.get("items") or []         # older drafts: a list of places
-    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
-    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
-            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
-    node.update({keyword: value for keyword, value in said.items() if value})
-    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
-    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
-    return node
+    flat = dict(schema) if isinstance(schema, dict) else {}
+    reference = flat.pop("$ref", None)
+    if reference is not None and reference not in known:
+        known[reference] = {}
+        known[reference] = _flat(_target(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
+    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
+        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
+        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
+            options.setdefault(name, []).append(said)
+        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
+        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
+                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
+        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
+    return flat
+
+
+def _target(root: dict[str, Any], reference: str) -> Any:
+    try:                                    # nothing is fetched
+        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
@@ -2757,178 +2643,90 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def _target(reference: str, document: _Document, seen: _Seen) -> Any:
-    """Look a reference up; one inside itself, or one too many, is cut to its type, so that it can still be sent."""
-    root, left = document
-    try:                                    # nothing is fetched
-        target = _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        target = {}
-    return {"type": _simple(target)["type"]} if reference in seen or next(left, None) is None else target
-
-
-def _flat(schema: Any, document: _Document, seen: _Seen, merged: bool = False) -> tuple[dict[str, Any], _Seen]:
-    """Say a schema in fewer words, its `$ref` and `allOf` written out, and its `anyOf` too where it shall be merged."""
-    flat = _simple(schema)
-    groups = [[part] for part in flat.pop("allOf", ())] + ([flat.pop("anyOf")] if merged and "anyOf" in flat else [])
-    if "$ref" in flat:
-        groups.append([_target(flat["$ref"], document, seen)])
-        seen |= {flat.pop("$ref")}
-    for group in groups:
-        branches, ways = zip(*[_flat(branch, document, seen, merged) for branch in group])
-        flat, seen = _merged(flat, branches), seen.union(*ways)
-    return flat, seen
-
-
-def _merged(schema: dict[str, Any], branches: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Add to a schema what its branches say: all their properties; required is what every one requires."""
-    alone = len(branches) == 1              # then it holds as a whole
-    options: dict[str, list[Any]] = {}
-    for name, said in [pair for each in (schema, *branches) for pair in each.get("properties", {}).items()]:
-        options.setdefault(name, []).append(said)
-    properties = {name: said[0] if alone else _any_of(said) for name, said in options.items()}
-    common = [name for name in properties if all(name in branch.get("required", ()) for branch in branches)]
-    lists = {"type": schema["type"] or (branches[0]["type"] if alone else []), "properties": properties,
-             "required": [*dict.fromkeys([*schema.get("required", ()), *common])]}
-    return {**(branches[0] if alone else {}), **schema, **{key: value for key, value in lists.items() if value}}
-
-
-# OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-_CLOSED = {"additionalProperties": False}
-_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
-                             "exclusiveMaximum minItems maxItems".split())
-_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
-                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
-
-
-def _strict_fault(parameters: dict[str, Any]) -> str | None:
-    """Say what strict mode cannot say of a schema, or give None."""
-    try:
-        _strict({**_CLOSED, **_object_root(parameters)})
-    except SchemaError as error:
-        return str(error)
-    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in parameters), None)
-
-
-def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
-    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
-    schema = _simple(schema)
-    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
-    faults = {
-        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
-        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
-        "an object with branches": "object" in types and "anyOf" in schema,
-        "an object with names of any kind":
-            "object" in types and schema.get("additionalProperties", not properties) is not False,
-        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
-    }
-    for fault in [fault for fault, found in faults.items() if found]:
-        raise SchemaError(f"{fault} cannot be said")
-    node = {"type": types if len(types) > 1 else types[0]} if types else {}
-    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
-                 or (keyword == "format" and value in _STRICT_FORMATS)
-                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
-    if "anyOf" in schema:
-        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
-    if "array" in types:
-        node["items"] = _strict(schema.get("items"))
-    for key in {"$defs", "definitions"} & schema.keys():
-        node[key] = {name: _strict(each) for name, each in schema[key].items()}
-    if "object" in types:
-        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
-        node.update(_CLOSED, required=list(properties))
-    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
-        node["anyOf"] = [{"$ref": node.pop("$ref")}]
-    return _null_too(node) if or_null else node
-
-
-def _null_too(node: dict[str, Any]) -> dict[str, Any]:
-    branches = [node] if "type" in node else node.get("anyOf", [node])
-    if any("null" in _simple(branch)["type"] for branch in branches):
-        return node
-    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
-        return {**node, "type": [*_simple(node)["type"], "null"]}
-    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
-
-
-# Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
-_GEMINI_KEYWORDS = ("minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems")
-_GEMINI_FORMATS = ("date-time", "int32", "int64", "float", "double")
-_GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
-                    {"type": "array", "items": {"type": "string"}}]
-
-
-def _gemini(schema: Any, document: _Document, seen: _Seen = frozenset()) -> dict[str, Any]:
-    """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
-    schema, seen = _flat(schema, document, seen)
-    types, branches = schema["type"], [_simple(branch) for branch in schema.get("anyOf", ())]
-    if types:                               # beside a type, branches only narrow it, or have more properties
-        schema, seen = _flat(schema, document, seen, merged=True)
-        said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
-    else:
-        outer = {"description": schema["description"]} if "description" in schema else {}
-        said = [_gemini({**outer, **branch}, document, seen) for branch in branches if branch["type"] != ["null"]]
-    said = said or _copied(_GEMINI_ANYTHING)
-    if "null" in types or any(branch["type"] == ["null"] for branch in branches):
-        said = [{**each, "nullable": True} for each in said]
-    return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
-
-
-def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _Seen) -> dict[str, Any]:
-    """Say a schema as one of its types."""
-    values, node = schema.get("enum"), {"type": name, "description": schema.get("description", "")}
-    node.update({keyword: value for keyword, value in schema.items()
-                 if keyword in _GEMINI_KEYWORDS or (keyword == "format" and value in _GEMINI_FORMATS)})
-    if values and name == "string":
-        node["enum"] = [value for value in values if value and isinstance(value, str)]      # an empty one is refused
-    elif values:                            # an enum is text there, so other values are told in words
-        node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
-    if name == "array":
-        node["items"] = _gemini(schema.get("items"), document, seen)
-    if name == "object" and schema.get("properties"):
-        node["properties"] = {key: _gemini(each, document, seen) for key, each in schema["properties"].items()}
-        node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
-    return {keyword: value for keyword, value in node.items() if value not in ("", [])}
-
-
-# --- tool choice out
-_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = _Formats({      # of a word, of a tool's name
-    "openai-chat": (str, lambda name: {"type": "function", "function": {"name": name}}),
-    "openai-responses": (str, lambda name: {"type": "function", "name": name}),
-    "anthropic": (lambda word: {"type": "any" if word == "required" else word},
-                  lambda name: {"type": "tool", "name": name}),
-    "gemini": (lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
-               lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
-})
-
-
 def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
     """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
-    of_word, of_name = _CHOICE[api_format]
-    word = "required" if choice == "any" else choice
-    return of_word(word) if word in ("auto", "none", "required") else of_name(choice)
+    api, word = _APIS[api_format], "required" if choice == "any" else choice
+    return api.word(word) if word in ("auto", "none", "required") else api.name(choice)
+
+
+# --- messages out
+class _Format(NamedTuple):
+    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+
+    parts: str | None                       # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any]              # a choice: auto, none or required
+    name: Callable[[str], Any]              # a choice: the tool of this name
+    call: Callable[[ToolCall], dict[str, Any]]
+    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]         # a call as it came, with the id that it has now
+    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+
+
+_APIS: dict[str, _Format] = _Formats()
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, name=lambda name: {"type": "function", "function": {"name": name}},
+    call=lambda call: {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _text(call)}},
+    again=lambda part, call: {**part, "id": call.id, "type": part.get("type") or "function"},
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content} for result in results])
+
+
+def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
+    calls, api = list(calls), _APIS[api_format]
+    return api.assistant("", [api.call(call) for call in calls]) if calls else []
+
+
+def build_tool_result_messages(results: Iterable[ToolResult], *,
+                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
+    results, api = list(results), _APIS[api_format]
+    return api.results(results) if results else []
+
+
+def _user_message(text: str, api_format: str) -> dict[str, Any]:
+    return _APIS[api_format].user(text)
+
+
+def _text(call: ToolCall) -> str:
+    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
+
+
+def _object(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
+    return {} if isinstance(call.arguments, str) else call.arguments
+
+
+def _fresh_id() -> str:
+    return "call_" + os.urandom(12).hex()
+
+
+def _is_made_up(call_id: str) -> bool:
+    return re.fullmatch("call_[0-9a-f]{24}", call_id) is not None
 
 
 # --- calls in
 # (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
 # any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
+_SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
     ("openai-chat", ("function", None), "function", "arguments"),
-    ("openai-responses", ("function_call",), "", "arguments"),
-    ("anthropic", ("tool_use",), "", "input"),
-    ("gemini", (None,), "functionCall", "args"),
-    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
-    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+    ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
-)
-_TYPES_OF_CALLS = [kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind]
-_ARGUMENTS_KEYS = {key for *_, key in _SPELLINGS}
+]
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
+_ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
 _INCOMPLETE = ("in_progress", "incomplete")
+# reasons for an end: after these what did not come may have been meant; after those nothing is to be run
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "model_context_window_exceeded", "incomplete"))
+_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
                "of a stream, collect_stream makes one)")
@@ -2945,16 +2743,20 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
 def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
-        _CALL[api_format]                   # raises where there is none
+        _APIS[api_format]                   # raises where there is none
     entries = response.get("tool_calls") if type(response) is dict else response
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    found = [(entry, *spelling) for entry in _entries(response) if (spelling := _spelling_of(entry))]
+    message, reason = _message_in(response)
+    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return api_format or (formats or API_FORMATS)[0], [_call_of(entry, part, key) for entry, _, part, key in found]
+    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
+    cut = [reason in _TAKEN_BACK or (reason in _CUT_SHORT and call.arguments in ({}, "")) for call in calls]
+    return api_format or (formats or API_FORMATS)[0], [
+        replace(call, arguments=_CUT) if is_cut else call for call, is_cut in zip(calls, cut)]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2973,8 +2775,9 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
 
 
 def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute."""
-    return thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
+    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    return default if type(value).__name__ in _ABSENT else value
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -2985,19 +2788,23 @@ def _list_at(thing: Any, key: str) -> list[Any]:
     return [] if isinstance(value, str) else list(value or ())
 
 
-def _arguments_keys(part: Any) -> list[str]:
-    return [key for key in _ARGUMENTS_KEYS if _at(part, key) is not None]
-
-
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
+    kind = _type_of(entry)
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (_at(part, key) is not None or not _arguments_keys(part)) and (
+        if kind in kinds and part is not None and (_at(part, key) is not None or not _has_arguments(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
+
+
+def _type_of(entry: Any) -> Any:
+    return "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")     # an SDK's, on its own
+
+
+def _has_arguments(part: Any) -> bool:
+    return any(_at(part, key) is not None for key in _ARGUMENTS_KEYS)
 
 
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
@@ -3011,114 +2818,54 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
 
 
-def _entries(response: Any) -> list[Any]:
+def _entries(message: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    message = _message_in(response)
-    calls = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
-    if not calls and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES):
-        parts = _list_at(message, "parts") or _list_at(message, "content")
-        for hidden in filter(_hides_a_call, [message, *(part for part in parts if not _spelling_of(part))]):
-            raise TypeError(_UNREADABLE.format("a call in an unknown spelling", _shown(hidden)))
-        return parts
-    calls = calls or (list(message) if isinstance(message, (list, tuple)) else [message])
-    for entry in calls:                     # beside texts, calls of the provider's own, and messages of Responses
-        kind, said = _at(entry, "type"), _at(entry, "text")
-        other = said is not None or (isinstance(kind, str) and kind not in _TYPES_OF_CALLS)
-        if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
-            other = kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
-        if not (other or _spelling_of(entry)):
-            raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
-    return calls
+    entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
+    in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
+    if in_parts:
+        entries = _list_at(message, "parts") or _list_at(message, "content")
+    elif not entries:
+        entries = list(message) if isinstance(message, (list, tuple)) else [message]
+    for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
+        fault = _hidden_call(entry) or ("" if in_parts or _is_beside_calls(entry) else "no tool call")
+        if fault:
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
+    return entries
 
 
-def _hides_a_call(thing: Any) -> bool:
-    """Say whether something in here has a name and arguments, as Bedrock's `toolUse` and the old `function_call`."""
+def _is_beside_calls(entry: Any) -> bool:
+    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
+    kind = _at(entry, "type")
+    if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
+        return kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
+    return _at(entry, "text") is not None or isinstance(kind, str)
+
+
+def _hidden_call(thing: Any) -> str | None:
+    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
+    read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
     held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    named = [each for each in held.values() if _at(each, "name") is not None]
-    return _at(thing, "type") in _TYPES_OF_CALLS or any(map(_arguments_keys, named))
+    words = [_type_of(thing)]
+    for key, each in held.items():
+        if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
+            words += [_type_of(each), key, "function"]
+    unread = [_needs_chapter(word) for word in words if word not in read]
+    return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> Any:
-    """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
+def _message_in(response: Any) -> tuple[Any, str]:
+    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
+    reason = None
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
+        reason = next(filter(None, (_at(response, name) for name in _REASONS)), reason)
         inner = _at(response, key)
+        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
+            inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response
-
-
-# --- messages out
-def _fresh_id() -> str:
-    return "call_" + os.urandom(12).hex()
-
-
-def _gemini_id(call_id: str) -> dict[str, str]:
-    return {} if re.fullmatch("call_[0-9a-f]{24}", call_id) else {"id": call_id}        # not one that was made up
-
-
-def _text(call: ToolCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
-
-
-def _object(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
-    return {} if isinstance(call.arguments, str) else call.arguments
-
-
-_PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
-_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda call: {"id": call.id, "type": "function",
-                                 "function": {"name": call.name, "arguments": _text(call)}},
-    "openai-responses": lambda call: {"type": "function_call", "call_id": call.id, "name": call.name,
-                                      "arguments": _text(call)},
-    "anthropic": lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
-    "gemini": lambda call: {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}},
-})
-_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
-    "openai-responses": lambda result: {
-        "type": "function_call_output", "call_id": result.tool_call_id, "output": result.content},
-    "anthropic": lambda result: {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
-                                 **({"is_error": True} if result.is_error else {})},
-    "gemini": lambda result: {"functionResponse": {
-        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
-        **_gemini_id(result.tool_call_id)}},
-})
-
-
-def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    calls = list(calls)
-    messages = _assistant("", calls, api_format)
-    return messages if calls else []
-
-
-def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    spell, said = _CALL[api_format], {"role": "assistant", "content": text}
-    parts = [spell(call) for call in calls]
-    if api_format == "openai-responses":
-        return [said] * bool(text) + parts
-    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
-        return [{**said, "tool_calls": parts} if parts else said]
-    if api_format == "gemini":
-        return [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}]
-    return [{**said, "content": [{"type": "text", "text": text}] * bool(text) + parts}]
-
-
-def build_tool_result_messages(results: Iterable[ToolResult], *,
-                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
-    spell = _RESULT[api_format]
-    spelled = [spell(result) for result in results]
-    in_one = spelled and api_format in ("anthropic", "gemini")
-    return [{"role": "user", _PARTS[api_format]: spelled}] if in_one else spelled
-
-
-def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    _CALL[api_format]                       # raises where there is none
-    return {"role": "user", "parts": [{"text": text}]} if api_format == "gemini" else {"role": "user", "content": text}
+    return response, str(getattr(reason, "value", reason)).lower()
 
 
 # --- turns: what a model answered, for the history
@@ -3128,7 +2875,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
     """
     try:
-        (spelled, calls), message = _read_calls(answer), _message_in(answer)
+        (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -3137,12 +2884,14 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
+    api = _APIS[api_format]
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api_format)
+    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages:
         return messages, calls
-    readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
-    return _assistant(_text_in(message), readable, api_format), calls
+    # LangChain takes no text that is no object back
+    spelled_calls = [api.call(replace(call, arguments=_object(call))) for call in calls]
+    return api.assistant(_text_in(message), spelled_calls), calls
 
 
 def _text_in(message: Any) -> str:
@@ -3151,19 +2900,12 @@ def _text_in(message: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    """Copy a message with the ids of its calls, and {} for what anthropic and gemini would not take back.
-
-    Gives [] where the message is spelled otherwise.
-    """
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]]:
+    """Copy a message with the ids of its calls; [] where the message is spelled otherwise."""
     def filled(part: Any) -> Any:
         part = _wire(part)
-        if not _spelling_of(part):
-            return part
-        said = _CALL[api_format](next(calls)).items()
-        return {**{name: value for name, value in part.items() if name != "function_call"},
-                **{name: value for name, value in said if name not in ("function", "arguments")}}
-    key = _PARTS.get(api_format)
+        return api.again(part, next(calls)) if _spelling_of(part) else part
+    key = api.parts
     if key is None:
         return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
     if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
@@ -3179,152 +2921,28 @@ def _wire(thing: Any) -> Any:
     return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
 
 
-# --- streams in
-# what it means that no arguments came: {}, where this is the reason for the end, else cut
-_NOTHING: dict[Any, str] = dict.fromkeys("stop tool_calls function_call end_turn tool_use stop_sequence".split(), "{}")
-
-
-def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
-
-    A call that was cut keeps the text that came, so it is answered with an error and never run.
-    """
-    collect = _COLLECT[api_format]
-    events = [_event(chunk) for chunk in chunks]
-    try:
-        return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
-        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
-
-
-async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Do what collect_stream does, for an async iterator."""
-    return collect_stream([_event(chunk) async for chunk in chunks], api_format=api_format)
-
-
-def _event(chunk: Any) -> dict[str, Any]:
-    event = _copied(_wire(chunk))
-    if not isinstance(event, dict):
-        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
-    if event.get("error") or event.get("type") in ("error", "response.failed"):
-        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
-    return event
-
-
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice: texts by key, calls by index. Where a `message` stands, calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # by index
-    reason = None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        delta = choice.get("delta") or choice.get("message") or {}
-        for key, text in {**delta, "content": _text_in(delta)}.items():
-            if isinstance(text, str) and key != "role":
-                message[key] = message.get(key, "") + text
-            elif text and key == "function_call":       # the old form: kept, to be refused by who reads it
-                message.setdefault(key, text)
-        for entry in delta.get("tool_calls") or ():
-            _add_delta(entry, calls, latest if choice.get("delta") else {})
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason
-    if reason is None and calls and isinstance(_arguments_of(calls[-1]["function"]["arguments"]) or "", dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
-    for call in calls:
-        call["id"] = call["id"] or _fresh_id()
-        if call["function"]["arguments"].strip() in ("", "{}"):
-            call["function"]["arguments"] = _NOTHING.get(reason, _CUT)
-    return {**message, "tool_calls": calls} if calls else message
-
-
-def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
-    """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
-    delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments")
-    text = text if isinstance(text, str) else "" if text is None else _write_json(text)
-    goes_on = (index is None or None in latest) and (call_id or not name)         # the index comes and goes
-    call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
-    known = call["function"] if call else {}
-    if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
-                    and known["arguments"] and isinstance(_arguments_of(known["arguments"]), dict)):
-        known = {"name": "", "arguments": ""}
-        call = latest[index] = {"id": "", "type": "function", "function": known}
-        calls.append(call)
-    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
-                id=call["id"] or call_id)
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = text if known["arguments"] == "{}" and text.strip() else known["arguments"] + text
-
-
-def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
-    items: dict[int, dict[str, Any]] = {}
-    for event in events:
-        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
-        if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
-        elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
-        elif response.get("output"):
-            items = dict(enumerate(response["output"]))
-    return [items[at] for at in sorted(items)]
-
-
-def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Take the blocks as they start, and fill them with deltas."""
-    blocks: dict[int, dict[str, Any]] = {}
-    reason = None
-    for event in events:
-        kind, delta = event.get("type"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
-        elif kind == "content_block_delta":
-            block = blocks[event["index"]]
-            block.update({key: block.get(key, "") + text for key, text in delta.items()
-                          if key != "type" and isinstance(text, str)})
-        elif event.get("content"):          # the message as a whole, where the server did not stream
-            blocks = dict(enumerate(event["content"]))
-    for block in blocks.values():
-        text = block.pop("partial_json", "").strip()
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, _CUT)).arguments
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
-
-
-def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of the first candidate in a row, text joined to text; calls come whole."""
-    parts: list[dict[str, Any]] = []
-    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
-    for part in [part for content in contents for part in content.get("parts") or ()]:
-        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
-            parts[-1]["text"] += part["text"]
-        else:
-            parts.append(part)
-    return {"role": "model", "parts": parts}
-
-
-_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
-    "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
-    "gemini": _collect_gemini})
-
-
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
-#    uses 1 2 4 5 6 7 8
+#    uses 1 2 5 6 7 8
 # ---------------------------------------------------------------------------
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
+
+# what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
+_OPTIONS: dict[str, Callable[[Any], str | None]] = {}
+# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
+# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+_ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-# options of ToolMetadata that have to suit the tool: -> what is wrong with one that is set, or None
-_OPTIONS: dict[str, Callable[[Tool], str | None]] = {}
-_OPTIONS["strict"] = lambda tool: _strict_fault(tool.parameters)
+def _fault_of(option: str, owner: Any) -> str | None:
+    """Say what is wrong with an option that is set; one that no row knows is of a chapter that was cut."""
+    return _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -3367,11 +2985,9 @@ class ToolMetadata:
     def __post_init__(self) -> None:
         tags = (self.tags,) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", frozenset(tags))
-        timeout = self.timeout
-        if timeout is not None and not (type(timeout) in (int, float) and 0 < timeout < math.inf):
-            raise ToolDefinitionError(f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})")
-        if timeout is not None and not self.parallel:
-            raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
+        fault = None if self.timeout is None else _fault_of("timeout", self)
+        if fault:
+            raise ToolDefinitionError(fault)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -3388,6 +3004,7 @@ class Tool:
     func: Callable[..., Any]
     metadata: ToolMetadata = ToolMetadata()
     bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
         _checked_name(self.name)
@@ -3402,7 +3019,7 @@ class Tool:
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
-        self._check_options()
+        self._check_strict()
 
     def _check_parts(self) -> None:
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
@@ -3412,12 +3029,13 @@ class Tool:
             if not fits:
                 raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
                                           f"(got {_shown(getattr(self, part))})")
+        if "await" not in _ELSEWHERE and self._is_async:
+            raise ToolDefinitionError(f'tool "{self.name}": {_needs_chapter("await")}')
 
-    def _check_options(self) -> None:
-        for option, check in _OPTIONS.items():
-            fault = getattr(self.metadata, option) and check(self)
-            if fault:
-                raise ToolDefinitionError(f'tool "{self.name}": {option}=True: {fault} (leave out {option})')
+    def _check_strict(self) -> None:
+        fault = _fault_of("strict", self) if self.metadata.strict else None
+        if fault:
+            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
@@ -3443,7 +3061,7 @@ class Tool:
         tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
                              bind=bind)
         tool._check_parts()
-        tool._check_options()
+        tool._check_strict()
         return tool
 
     @functools.cached_property
@@ -3460,7 +3078,6 @@ class Tool:
 
     @functools.cached_property
     def _is_async(self) -> bool:
-        """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
         return _is_async(self.func)
 
     def __repr__(self) -> str:
@@ -3470,16 +3087,15 @@ class Tool:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
 
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
+
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
-        return _apply(self.func, *self._bound(arguments, coerce))
-
-    async def arun(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
-        """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
-        args, kwargs = self._bound(arguments, coerce)
-        if self.metadata.parallel and not self._is_async:
-            return await _off_loop(self.func, args, kwargs)
-        return await _asettled(self.func(*args, **kwargs))
+        fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+        return _call_to_end(self.func, *self._bound(fitting))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
@@ -3488,29 +3104,30 @@ class Tool:
                                                                                  think_augment=think_augment))
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
-    def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
+    def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
+        """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        reason = None
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+            if not isinstance(arguments, dict):
+                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
+            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if not self._fits(arguments):
+            arguments = self._validator.nearest(arguments) if coerce else arguments
+            errors = list(self._validator.iter_errors(arguments))
+            if errors:
+                raise _misfit(self.name, errors)
+        return arguments, reason
+
+    def _bound(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Turn arguments that fit into what the function takes."""
         try:
-            arguments = arguments if self._fits(arguments) else self._mended(arguments, coerce)
             return ((), arguments) if self.bind is None else self.bind(arguments)
         except ToolArgumentError as error:
-            raise _misfit(self.name, error.errors) from None
-
-    def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
-        if not isinstance(arguments, dict):
-            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-        return _split_reason(arguments, self._declares_reason)
-
-    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Coerce arguments that do not fit, or raise a ToolArgumentError that holds all that is wrong."""
-        nearest: dict[str, Any] = self._validator.nearest(arguments) if coerce else arguments
-        errors = list(self._validator.iter_errors(nearest))
-        if errors:
-            raise _unfit(*errors)
-        return nearest
+            raise _misfit(self.name, error.errors) if error.errors else error from None
 
 
 def _is_async(func: Any) -> bool:
+    """Tell whether a function may be called on an event loop; what it gives decides whether to await."""
     return any(test(each) for each in (func, type(func).__call__)
                for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
 
@@ -3528,14 +3145,39 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
                              errors)
 
 
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
-_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})        # types of values that nothing has to be waited for
+
+
+def _call_to_end(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _finished(func(*args, **kwargs))
+
+
+def _finished(value: Any) -> Any:
+    """Give what a function's value comes to: the list of what an iterator gives, what an awaitable ends in."""
+    if isinstance(value, Iterator):
+        return list(value)
+    if not (inspect.isawaitable(value) or inspect.isasyncgen(value)):
+        return value
+    if "await" not in _ELSEWHERE:
+        getattr(value, "close", bool)()
+        raise ToolRegError(f"what the function gave has to be awaited: {_needs_chapter('await')}")
+    future = _ELSEWHERE["await"](value, None)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+# --- threads, each with an inbox, which wait a while for the next call
 IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
-_LOOP_LOCK = _thread.allocate_lock()
-_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
-_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
 
 class _Outcome:
@@ -3560,139 +3202,57 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acaught(value: Any) -> _Outcome:
-    import asyncio
-    try:
-        return _Outcome(await _asettled(value))
-    except (GeneratorExit, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        return _Outcome(None, error)
-
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function to its end."""
-    return _settled(func(*args, **kwargs))
-
-
-def _settled(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        return list(value)
-    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
-
-
-async def _asettled(value: Any) -> Any:
-    """Give what a function's value comes to on the running event loop."""
-    while inspect.isawaitable(value):
-        value = await value
-    if inspect.isasyncgen(value):
-        return [item async for item in value]
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _wait_for(value: Any) -> Any:
-    """Run an awaitable from sync code, on the one background event loop of this process."""
-    import asyncio
-    if _is_on_loop():
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
-    if _background_loop() is None:
-        return asyncio.run(_acaught(value)).get()
-    future = _start_on_loop(value)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
-
-
-def _start_on_loop(value: Any) -> Any:
-    """Start an awaitable on the background loop; give the future of its _Outcome."""
-    import asyncio
-    return asyncio.run_coroutine_threadsafe(_acaught(value), _background_loop())
-
-
-def _is_on_loop() -> bool:
-    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
-    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
-
-
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            try:
-                threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
-            except RuntimeError:
-                loop.close()
-                return None
-            _LOOPS[process] = loop
-        return _LOOPS[process]
-
-
 def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
     """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending. Idle ones wait for the next call.
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
     """
     import concurrent.futures
-    import queue
-    import threading
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])        # a forked child has none of its parent's threads
+    idle = _IDLE.setdefault(os.getpid(), [])
 
-    def work() -> None:
+    def work(inbox: Any = None) -> None:
         outcome = _caught(func, *args)
-        idle.append(inbox)
+        if inbox is not None:
+            idle.append(inbox)              # before the result is given: who waits for it may have the next call
         future.set_result(outcome)
 
     try:
-        inbox = idle.pop()
-    except IndexError:
-        inbox = queue.SimpleQueue()
-        try:
-            threading.Thread(target=_serve, args=(inbox, idle), name="toolreg-worker", daemon=True).start()
-        except RuntimeError:
-            if timed is not None:
-                warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-            future.set_result(_caught(func, *args))
-            return future
-    inbox.put(work)
+        inbox = idle.pop() if idle else _new_thread(idle)
+    except IndexError:                      # another thread was faster
+        inbox = _new_thread(idle)
+    if inbox is None:
+        if timed is not None:
+            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+        work()
+    else:
+        inbox.put(work)
     return future
 
 
-def _serve(inbox: Any, idle: list[Any]) -> None:
-    """Be a worker thread: do what comes, and end when nothing has come for a while."""
+def _new_thread(idle: list[Any]) -> Any:
+    """Start a worker thread and give its inbox; None where there can be none."""
     import queue
-    while True:
-        try:
-            inbox.get(timeout=IDLE_SECONDS)()
-        except queue.Empty:
+    import threading
+    inbox = queue.SimpleQueue[Callable[[Any], None]]()
+
+    def serve() -> None:
+        while True:
             try:
-                idle.remove(inbox)
-            except ValueError:
-                continue                    # somebody has just taken it: work is coming
-            return
+                inbox.get(timeout=IDLE_SECONDS)(inbox)
+            except queue.Empty:             # nothing has come for a while
+                try:
+                    return idle.remove(inbox)
+                except ValueError:
+                    pass                    # somebody has just taken it: work is coming
 
-
-async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a sync function from async code, on a thread; what it gives is awaited on the running event loop."""
-    import asyncio
-    context = contextvars.copy_context()
-    outcome = await asyncio.wrap_future(_on_daemon(context.run, _called, func, args, kwargs))
-    return await _asettled(outcome.get())
+    try:
+        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        return None
+    return inbox
 
 
 # --- for importers
@@ -3704,7 +3264,7 @@ class _ToolList(list[Tool]):
         self.refused = dict(refused or {})
 
 
-def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
     """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
     import warnings
     tools, makers = _ToolList(), list(rows)
@@ -3745,12 +3305,10 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
-_NO_JOBS: _Jobs = deque()
-_Places = tuple[Iterable[int], _Jobs, int]  # which to run here, which beside each other, how many at once
-_ALONE: _Places = ((0,), _NO_JOBS, 1)
+_Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
+_Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
+_ALONE: _Places = ((0,), _Jobs(), 1)
 
 
 class ToolRegistry:
@@ -3762,10 +3320,13 @@ class ToolRegistry:
     `after_call(call, result)`.
     """
 
-    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by the sections of the importers
+    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
     register_from_langchain: ClassVar[Callable[..., list[Tool]]]
     register_from_openapi: ClassVar[Callable[..., list[Tool]]]
     register_from_mcp: ClassVar[Callable[..., list[Tool]]]
+    ainvoke: ClassVar[Callable[..., Awaitable[ToolResult]]]
+    aexecute_tool_calls: ClassVar[Callable[..., Awaitable[list[ToolResult]]]]
+    arespond: ClassVar[Callable[..., Awaitable[list[dict[str, Any]]]]]
 
     def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
                  coerce: bool = True, max_workers: int = 32, executor: Any = None,
@@ -3773,13 +3334,11 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        hooks = {"before_call": before_call, "after_call": after_call,
-                 "executor.submit": getattr(executor, "submit", executor)}
-        for name, hook in hooks.items():
+        for name, hook in (("before_call", before_call), ("after_call", after_call)):
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
         self.think_augment, self.coerce = think_augment, coerce
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), executor
+        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3888,8 +3447,10 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    def __getattr__(self, name: str) -> Any:    # where there is no such method: of which chapter is it?
-        raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -3913,36 +3474,30 @@ class ToolRegistry:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
         return self._execute([_one_call(call, arguments)])[0]
 
-    async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
-        """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        return (await self._aexecute([_one_call(call, arguments)]))[0]
-
-    def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Take one call from the look-up to its result, in a context of its own."""
+    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Take one call from the look-up to its result."""
         reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
+            if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+                arguments, reason = tool._fitting(arguments, self.coerce)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                _settled(self.before_call(call, reason))
+                _finished(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
                 value = tool.func(*args, **kwargs)
-                value = value if type(value) in _AT_HAND else _settled(value)
+                value = value if type(value) in _AT_HAND else _finished(value)
             else:
-                value = _elsewhere(tool, args, kwargs, executor)
+                value = _ELSEWHERE["call"](tool, args, kwargs, executor)
             content, value = value if type(value) is _Answer else (_content_of(value), value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None)
         except Exception as error:
@@ -3950,41 +3505,10 @@ class ToolRegistry:
         # 5. exactly one result, whatever happened
         if self.after_call is not None:
             try:
-                _settled(self.after_call(call, result))
+                _finished(self.after_call(call, result))
             except StopIteration as error:          # it would end a loop over calls, without a word
                 raise RuntimeError("after_call raised StopIteration") from error
-        results[place] = result
-
-    async def _arun(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Do what `_run` does, step by step the same, on the running event loop."""
-        reason, texts = None, _REFUSED
-        try:
-            tool, arguments = self._tools.get(call.name), call.arguments
-            if tool is None or call.name in self._disabled:
-                raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
-            if self.before_call is not None:
-                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                await _asettled(self.before_call(call, reason))
-            texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
-            texts = _FAILED
-            if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
-                value = tool.func(*args, **kwargs)
-                value = await value if type(value) is types.CoroutineType else value
-                value = value if type(value) in _AT_HAND else await _asettled(value)
-            else:
-                value = (await _aelsewhere(tool, args, kwargs, executor)).get()
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
-        if self.after_call is not None:
-            await _asettled(self.after_call(call, result))
-        results[place] = result
+        return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
@@ -4007,57 +3531,32 @@ class ToolRegistry:
         through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
-
-    async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
-                                  executor: Any = None) -> list[ToolResult]:
-        """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), workers, executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+        here, beside, workers = _ALONE if len(calls) == 1 else self._places(
+            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
-            for index in here:
-                contextvars.copy_context().run(self._run, calls[index], executor, results, index)
+            wait = _start_workers(beside, workers, self._run, executor, results) if beside else None
+            for place in here:
+                results[place] = contextvars.copy_context().run(self._run, calls[place], executor)
             if wait is not None:
                 wait()
         except BaseException as error:
-            apart.clear()
-            _carry(error, results)
-            raise
-        return results
-
-    async def _aexecute(self, calls: list[ToolCall], workers: int | None = None,
-                        executor: Any = None) -> list[ToolResult]:
-        executor = self.executor if executor is None else executor
-        results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-        tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
-        try:
-            for index in here:
-                await _stepwise(self._arun(calls[index], executor, results, index))
-            if tasks:
-                await _all_done(tasks)
-        except BaseException as error:
-            for task in tasks:
-                task.cancel()
-            _carry(error, results)
+            beside.clear()
+            _leave_results(error, results)
             raise
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
-        """Say where the calls of one turn shall run."""
+        """Say which calls run here, one after the other, and which beside each other."""
         workers = workers or self.max_workers
-        if workers == 1 or _is_on_loop():
-            return range(len(calls)), _NO_JOBS, workers
-        apart = {index: call for index, call in enumerate(calls)
-                 if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
-        return [index for index in range(len(calls)) if index not in apart], deque(apart.items()), workers
+        beside = {place: call for place, call in enumerate(calls) if workers > 1
+                  and (tool := self._tools.get(call.name)) and tool.metadata.parallel}
+        return [place for place in range(len(calls)) if place not in beside], _Jobs(beside.items()), workers
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -4070,12 +3569,8 @@ class ToolRegistry:
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
         api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(self._execute(calls), api_format=api_format)
-
-    async def arespond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
-        """Do what `respond` does on the running event loop."""
-        api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(await self._aexecute(calls), api_format=api_format)
+        results = self._execute(calls)
+        return build_tool_result_messages(results, api_format=api_format)
 
 
 def _checked_count(option: str, count: Any) -> int:
@@ -4084,7 +3579,14 @@ def _checked_count(option: str, count: Any) -> int:
     return count
 
 
-def _carry(error: Any, results: list[Any]) -> None:
+def _checked_executor(executor: Any) -> Any:
+    fault = None if executor is None else _fault_of("executor", executor)
+    if fault:
+        raise TypeError(fault)
+    return executor
+
+
+def _leave_results(error: Any, results: list[Any]) -> None:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
     if len(results) > 1 or not hasattr(error, "results"):
         with contextlib.suppress(Exception):
@@ -4120,8 +3622,6 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    if texts is _REFUSED and isinstance(error, ToolArgumentError) and error.errors:
-        error = _misfit(call.name, error.errors)
     text = next(text for kind, text in texts.items() if isinstance(error, kind))
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
@@ -4156,54 +3656,6 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-# --- running foreign code: here, on threads, on an executor
-def _executor_for(tool: Tool, executor: Any) -> Any:
-    """Give the executor, or None for what an importer made: it holds a connection, which cannot travel."""
-    return executor if tool.metadata.parallel and tool.metadata.source == "python" else None
-
-
-def _elsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Run a tool's function on an executor or for a limited time, from sync code."""
-    import concurrent.futures
-    executor = _executor_for(tool, executor)
-    if (executor is None and tool.metadata.timeout is None) or _is_on_loop():
-        return _apply(tool.func, args, kwargs)
-    if executor is None and tool._is_async and _background_loop() is None:
-        return _wait_for(_aelsewhere(tool, args, kwargs, None)).get()
-    future = _started(_apply, tool, args, kwargs, executor)
-    try:
-        outcome = future.result(tool.metadata.timeout)
-    except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
-        raise _timed_out(tool) from None
-    return outcome.get()
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
-
-
-def _started(call: Any, tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Start a tool's function elsewhere; give the future of its _Outcome."""
-    if executor is not None:
-        return executor.submit(_apply_shipped, tool.func, args, kwargs)
-    if tool._is_async:
-        return _start_on_loop(tool.func(*args, **kwargs))
-    return _on_daemon(contextvars.copy_context().run, call, tool.func, args, kwargs,
-                      timed=tool if tool.metadata.timeout else None)
-
-
-def _apply_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
-    import pickle
-    outcome = _caught(_apply, func, args, kwargs)
-    try:
-        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
-        return outcome
-    except Exception as error:
-        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
-
-
 def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> Callable[[], None]:
     """Run calls on threads; give a function that waits for the results. After an error no more calls are begun."""
     import queue
@@ -4213,10 +3665,11 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     def work() -> None:
         while jobs:
             try:
-                index, call = jobs.popleft()
+                place, call = jobs.popleft()
             except IndexError:
                 return                      # another worker was faster
-            outcome = _caught(contextvars.copy_context().run, run, call, executor, results, index)
+            outcome = _caught(contextvars.copy_context().run, run, call, executor)
+            results[place] = outcome.value
             if outcome.error is not None:
                 jobs.clear()
             done.put(outcome)
@@ -4228,58 +3681,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     for _ in range(min(workers, count)):
         _on_daemon(contextvars.copy_context().run, work)
     return wait
-
-
-async def _aelsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> _Outcome:
-    """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
-    import asyncio
-    executor = _executor_for(tool, executor)
-
-    async def finished() -> _Outcome:
-        if executor is None and tool._is_async:
-            return await _acaught(tool.func(*args, **kwargs))
-        outcome: _Outcome = await asyncio.wrap_future(_started(_called, tool, args, kwargs, executor))
-        return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
-
-    task = asyncio.ensure_future(finished())
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
-
-
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
-    import asyncio
-    gate = asyncio.Semaphore(workers)
-
-    async def work(index: int, call: ToolCall) -> None:
-        async with gate:
-            await run(call, executor, results, index)
-
-    return [asyncio.ensure_future(work(index, call)) for index, call in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
-
-
-@types.coroutine
-def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
-    context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
-        try:
-            step, given = steps.send, (yield awaited)
-        except BaseException as error:      # a cancellation too has to reach the coroutine
-            step, given = steps.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration:
-            return
 
 
 # --- for importers
@@ -4303,6 +3704,7 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
+_TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 
 Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
 
@@ -4316,19 +3718,29 @@ def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: Too
     call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
     tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
     """
-    _check_talk(model, registry, max_turns, tool_choice)
-    answers: list[Any] = []
-    talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
+    _check_run(model, registry, max_turns, tool_choice)
+    return _turns(model, _history(messages, api_format), registry, max_turns, tool_choice, api_format)
 
-    def new_messages() -> Iterator[dict[str, Any]]:     # apart, so that wrong arguments raise at once, not at next()
-        for event, given in talk:
-            if event == "message":
-                yield given
-            elif event == "ask":
-                answers.append(_settled(model(**given)))
-            else:
-                answers.append(registry._execute(given))
-    return new_messages()
+
+def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str,
+           api_format: str) -> Iterator[dict[str, Any]]:
+    for _ in range(max_turns):
+        # 1. ask the model, and append what it says
+        answer = _finished(model(**_request_of(history, registry, choice, api_format)))
+        said, calls = _read_turn(answer, api_format)
+        history += said
+        yield from said
+        # 2. no calls? then this was its answer
+        if not calls:
+            return
+        # 3. run the calls, each exactly once, and append the results
+        results = registry._execute([call for call in calls if _is_wanted(call, choice)])
+        told = _tool_messages(calls, results, choice, api_format)
+        history += told
+        yield from told
+        # 4. go on; a tool is asked for until the first turn with calls
+        choice = "none" if choice == "none" else "auto"
+    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
 
 
 def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
@@ -4339,62 +3751,7 @@ def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: Tool
                                   api_format=api_format)]
 
 
-async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Do what run_agent does on the running event loop; the model may be async."""
-    _check_talk(model, registry, max_turns, tool_choice)
-    history, answers = _history(messages, api_format), list[Any]()
-    for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
-        if event == "ask":                  # a sync model is asked on a thread, so that the event loop goes on
-            answer = _asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given)
-            answers.append(await answer)
-        elif event == "calls":
-            answers.append(await registry._aexecute(given))
-    return history
-
-
-def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        return [_user_message(messages, api_format)]
-    if isinstance(messages, Mapping):
-        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-    return list(messages)
-
-
-def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str, api_format: str,
-          answers: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Keep the history of a talk, and say what is to be done next.
-
-    Yields ("ask", the model's keywords), ("calls", tool calls) and ("message", a new message). Whoever drives this
-    does it, and appends the model's answer, or the results, to `answers` before it goes on. (A mailbox and not send():
-    a plain for drives it, and a StopIteration of the model's is never taken for the end.)
-    """
-    for _ in range(max_turns):
-        # the model is asked, and speaks
-        asked, tools = {"messages": list(history)}, registry.get_schemas(api_format=api_format)
-        if tools:
-            asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
-        yield "ask", asked
-        reply, calls = _read_turn(answers.pop(), api_format)
-        history += reply
-        yield from (("message", message) for message in reply)
-        if not calls:
-            return
-        # its calls are answered, each exactly once
-        yield "calls", [call for call in calls if _chosen(call, choice)]
-        results = iter(answers.pop())
-        tool_messages = build_tool_result_messages(
-            [next(results) if _chosen(call, choice) else _not_chosen(call, choice) for call in calls],
-            api_format=api_format)
-        history += tool_messages
-        yield from (("message", message) for message in tool_messages)
-        if choice != "none":
-            choice = "auto"                 # a tool is asked for until the first turn with calls
-    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or see .messages)",
-                           history)
-
-
-def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
+def _check_run(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
     if not callable(model):
         raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
     if not isinstance(registry, ToolRegistry):
@@ -4406,13 +3763,34 @@ def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
         raise registry._absence(choice)
 
 
-def _chosen(call: ToolCall, choice: str) -> bool:
+def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+    if isinstance(messages, str):
+        return [_user_message(messages, api_format)]
+    if isinstance(messages, Mapping):
+        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+    return list(messages)
+
+
+def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
+    """Give the keywords with which the model is asked."""
+    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
+    if tools:
+        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+    return asked
+
+
+def _is_wanted(call: ToolCall, choice: str) -> bool:
     return choice in ("auto", "required", "any", call.name)
 
 
-def _not_chosen(call: ToolCall, choice: str) -> ToolResult:
+def _tool_messages(calls: list[ToolCall], results: list[ToolResult], choice: str,
+                   api_format: str) -> list[dict[str, Any]]:
+    """Spell one result for each call, in order; those that were not wanted did not run, and are told so."""
     text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    return ToolResult(call.id, call.name, text, is_error=True, error=ToolError(text))
+    ran = iter(results)
+    return build_tool_result_messages(
+        [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
+         for call in calls], api_format=api_format)
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -4463,25 +3841,413 @@ def scripted_model(*answers: Any) -> Model:
 
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses nothing
+#    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-# (to come)
+_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_LOOP_LOCK = _thread.allocate_lock()
+_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+
+
+# --- awaiting from async code
+async def _afinished(value: Any) -> Any:
+    """Give what a function's value comes to, on the running event loop."""
+    while inspect.isawaitable(value):
+        value = await value
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _acaught(value: Any) -> _Outcome:
+    import asyncio
+    try:
+        return _Outcome(await _afinished(value))
+    except (GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        return _Outcome(None, error)
+
+
+async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
+    """Call a tool's function on a thread, on an executor or for a limited time."""
+    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
+    if future is None and tool._is_async:
+        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
+    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+
+
+def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+               tool: Tool | None = None) -> Any:
+    timed = tool if tool and tool.metadata.timeout else None
+    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+
+
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function; what has to be awaited is given as it is."""
+    value = func(*args, **kwargs)
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _off_loop(future: Any) -> _Outcome:
+    """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
+    import asyncio
+    outcome: _Outcome = await asyncio.wrap_future(future)
+    return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
+
+
+async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    if tool is None or tool.metadata.timeout is None:
+        return await running                # type: ignore[no-any-return]
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
+
+
+# --- awaiting from sync code: on an event loop in the background
+def _start_on_loop(value: Any, tool: Tool | None) -> Any:
+    """Start an awaitable on the background loop; give the future of its _Outcome."""
+    import asyncio
+    import concurrent.futures
+    if _thread.get_ident() in _LOOP_THREADS:
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
+    loop = _background_loop()
+    if loop is not None:
+        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    return future
+
+
+def _background_loop() -> Any:
+    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
+    import asyncio
+    import threading
+    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
+    with _LOOP_LOCK:
+        if process not in _LOOPS:
+            loop = asyncio.new_event_loop()
+            try:
+                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+            except RuntimeError:
+                loop.close()
+                return None
+            _LOOPS[process] = loop
+        return _LOOPS[process]
+
+
+def _run_loop(loop: Any) -> None:
+    _LOOP_THREADS.add(_thread.get_ident())
+    try:
+        loop.run_forever()
+    finally:
+        _LOOP_THREADS.discard(_thread.get_ident())
+
+
+_ELSEWHERE["await"] = _start_on_loop
+
+
+# --- tools
+async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
+    """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
+    fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+    args, kwargs = self._bound(fitting)
+    if self.metadata.parallel and not self._is_async:
+        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+    return await _afinished(self.func(*args, **kwargs))
+
+
+# --- the calls of one turn
+async def _ainvoke(self: ToolRegistry, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
+    """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
+    return (await _aexecute(self, [_one_call(call, arguments)]))[0]
+
+
+async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: str | None = None,
+                               max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+    """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
+    workers = None if max_workers is None else _checked_count("max_workers", max_workers)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+
+
+async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
+    """Do what `respond` does on the running event loop."""
+    api_format, calls = _read_calls(response, api_format)
+    results = await _aexecute(self, calls)
+    return build_tool_result_messages(results, api_format=api_format)
+
+
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+    """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
+    reason, texts = None, _REFUSED
+    try:
+        tool, arguments = self._tools.get(call.name), call.arguments
+        if tool is None or call.name in self._disabled:
+            raise self._absence(call.name)
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+            arguments, reason = tool._fitting(arguments, self.coerce)
+        if self.before_call is not None:
+            call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+            await _afinished(self.before_call(call, reason))
+        texts = _REFUSED
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+        texts = _FAILED
+        if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
+            value = tool.func(*args, **kwargs)
+            value = await value if type(value) is types.CoroutineType else value
+            value = value if type(value) in _AT_HAND else await _afinished(value)
+        else:
+            value = (await _call_beside(tool, args, kwargs, executor)).get()
+        content, value = value if type(value) is _Answer else (_content_of(value), value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None)
+    except Exception as error:
+        result = _failure(call, reason, error, texts)
+    if self.after_call is not None:
+        await _afinished(self.after_call(call, result))
+    results[place] = result
+
+
+async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
+                    executor: Any = None) -> list[ToolResult]:
+    executor = self.executor if executor is None else executor
+    results: list[Any] = [None] * len(calls)
+    here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
+    try:
+        for place in here:
+            await _in_own_context(_arun(self, executor, results, place, calls[place]))
+        if tasks:
+            await _all_done(tasks)
+    except BaseException as error:
+        for task in tasks:
+            task.cancel()
+        _leave_results(error, results)
+        raise
+    return results
+
+
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
+    """Run calls as tasks, at most `workers` at once."""
+    import asyncio
+    gate = asyncio.Semaphore(workers)
+
+    async def work(job: tuple[int, ToolCall]) -> None:
+        async with gate:
+            await run(*job)
+    return [asyncio.ensure_future(work(job)) for job in jobs]
+
+
+async def _all_done(tasks: list[Any]) -> None:
+    import asyncio
+    await asyncio.gather(*tasks)
+
+
+@types.coroutine
+def _in_own_context(coroutine: Any) -> Generator[Any, Any, None]:
+    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
+    context, steps = contextvars.copy_context(), coroutine.__await__()
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
+        try:
+            step, given = steps.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
+
+
+Tool.arun = _arun_tool
+ToolRegistry.ainvoke = _ainvoke
+ToolRegistry.aexecute_tool_calls = _aexecute_tool_calls
+ToolRegistry.arespond = _arespond
+
+
+# --- the loop
+async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Do what run_agent does on the running event loop; the model may be async."""
+    _check_run(model, registry, max_turns, tool_choice)
+    history, choice = _history(messages, api_format), tool_choice
+    for _ in range(max_turns):
+        asked = _request_of(history, registry, choice, api_format)
+        # a sync model is asked on a thread, so that the event loop goes on
+        outcome = await (_acaught(model(**asked)) if _is_async(model) else _off_loop(_on_thread(model, (), asked)))
+        answer = outcome.get()
+        said, calls = _read_turn(answer, api_format)
+        history += said
+        if not calls:
+            return history
+        results = await _aexecute(registry, [call for call in calls if _is_wanted(call, choice)])
+        history += _tool_messages(calls, results, choice, api_format)
+        choice = "none" if choice == "none" else "auto"
+    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+
+
+__all__ += ["arun_agent"]
 
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
-#    uses nothing
+#    uses 1 9
 # ---------------------------------------------------------------------------
-# (to come)
+def _timeout_fault(metadata: ToolMetadata) -> str | None:
+    timeout: Any = metadata.timeout
+    if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
+        return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
+
+
+def _executor_fault(executor: Any) -> str | None:
+    submit = getattr(executor, "submit", executor)
+    return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
+
+
+def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Run a tool's function on an executor or for a limited time, and wait for it."""
+    import concurrent.futures
+    blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
+    future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
+    if future is None and tool.metadata.timeout is None:
+        return _call_to_end(tool.func, args, kwargs)
+    if future is None and tool._is_async:
+        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
+    elif future is None:
+        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    try:
+        outcome = future.result(tool.metadata.timeout)
+    except concurrent.futures.TimeoutError:
+        future.cancel()                     # an async function hears of it, a thread cannot be told
+        raise _timed_out(tool) from None
+    return outcome.get()
+
+
+def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
+    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
+
+
+def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
+    import pickle
+    outcome = _caught(_call_to_end, func, args, kwargs)
+    try:
+        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
+        return outcome
+    except Exception as error:
+        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
+
+
+_OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
+_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
-#    uses 2
+#    uses 1 2
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
+_MAPS.update(["dependentSchemas", "dependencies"])
+_HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
+                 "contentSchema"])
+_IN_PLACE.update(["if", "then", "else", "dependentSchemas", "dependencies"])
+_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+
+
+def _joined(base: str, reference: str) -> str:
+    from urllib.parse import urljoin
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
+
+
+# --- patterns
+_CATEGORIES = {
+    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
+    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+
+
+def _property(name: str, in_class: bool, inverted: bool = False) -> str:
+    ranges = _ranges(re.sub("^(gc|General_Category)=", "", name), inverted)
+    return ranges if in_class else f"[{ranges}]"
+
+
+@functools.cache
+def _ranges(name: str, inverted: bool) -> str:
+    """Give the characters of a Unicode category as the inside of a character class."""
+    from unicodedata import category
+    wanted = _CATEGORIES.get(name, name)
+    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
+        raise ValueError(f"the Unicode property {name} is not supported")
+    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
+    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
+    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+
+
+_ESCAPES.update({
+    "p": _property, "P": functools.partial(_property, inverted=True),
+    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
+    "k": lambda name, in_class: f"(?({name})(?P={name}))"})
+
+
+# --- keywords
+def _contains(sub: _Node, node: _Node) -> _Rule:
+    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
+
+    def parts(value: list[Any]) -> list[_Part]:
+        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
+        if least <= len(fitting) <= most:
+            return fitting
+        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
+        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
+    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
+
+
+def _if(test: _Node, node: _Node) -> _Rule:
+    then, other = node.arguments.get("then"), node.arguments.get("else")
+
+    def parts(value: Any) -> Iterator[_Part]:
+        if test.judge(value):
+            yield _ITSELF, value, test, ()
+            if then:
+                yield _ITSELF, value, then, ("then",)
+        elif other:
+            yield _ITSELF, value, other, ("else",)
+
+    def check(value: Any) -> bool:
+        chosen = then if test.fits(value) else other
+        return chosen is None or bool(chosen.fits(value))
+    return _Rule(None, parts, _only(_ANYTHING, check))
+
+
+def _seen_by(rule: _Rule, value: Any) -> set[Any]:
+    """Give the names or indices that a keyword judges in a value that fits."""
+    return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
+                         if not isinstance(node, str))) if rule.marks else set()
+
+
+_seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
+
+
+def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
+    others, node.compiler.guarded = [*node.rules], True
+
+    def parts(value: Any) -> list[_Part]:
+        seen: set[Any] = set().union(*(_seen_by(rule, value) for rule in others))
+        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
+    rule = _Rule(kind, parts)
+    rule.last = True
+    return rule
 
 
 # Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
@@ -4497,7 +4263,7 @@ def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
 
 def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
     rule = _contains(sub, node)
-    rule.seen = lambda value: set()         # type: ignore[method-assign]
+    rule.marks = False
     return rule
 
 
@@ -4512,21 +4278,197 @@ def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
     return _Rule(dict, parts)
 
 
-_FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
-_FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
-    isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
+_NAME = "a name"
+_FORMS.update({
+    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
+    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
+    "an object of arrays of strings": lambda argument: (
+        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    "a schema or an array of schemas": lambda argument: isinstance(argument, (dict, bool, list)),
+    "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
+        isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
+})
+_NAMES: dict[str, _Row] = {
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference)}
+_COUNTS: dict[str, _Row] = {
+    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value]))}
+_MORE: dict[str, _Row] = {
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
+        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
+_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
+    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
+    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
+_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+# the keywords of each vocabulary that a metaschema can leave out
+_APPLICATORS = {name for name, row in _KEYWORDS.items()
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
+_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+_VOCABULARIES: dict[str, Collection[str]] = {
+    "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
+    "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
+
+
+class _Dialect:             # ref_alone: what stands beside a $ref is ignored
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
+        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
+
+
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
-    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items() if keyword not in _SINCE_2020_12},
+    **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS[DRAFT_2019_09] = _Dialect({
-    **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-    "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
-_DIALECTS[DRAFT_07] = _Dialect({
-    **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-    "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-    ref_alone=True)
+_DIALECTS = {
+    DRAFT_2020_12: _Dialect(_KEYWORDS),
+    DRAFT_2019_09: _Dialect({
+        **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
+    DRAFT_07: _Dialect({
+        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
+        ref_alone=True)}
+
+
+# --- resources
+class _Resource:
+    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
+
+    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
+        self.uri, self.root, self.dialect = uri, root, dialect
+        self.anchors: dict[str, Any] = {}
+        self.dynamic: dict[str, Any] = {}
+
+
+class _Home(NamedTuple):
+    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
+
+    resource: _Resource
+    scope: tuple[_Resource, ...] = ()
+
+
+class _FullCompiler(_Compiler):
+    """Know all schemas that references may lead to, and compile each once per scope."""
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        self.given = {uri.rstrip("#"): schema for uri, schema in resources.items()}
+        self.default = self.dialect_of(self.dialect)
+        self.resources: dict[str, _Resource] = {}
+        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.same: dict[Any, _Home] = {}                # so that equal homes are one
+
+    def home_of(self, document: Any) -> _Home:
+        return _Home(self.index(document, ""))
+
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        dialect = node.home.resource.dialect
+        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
+            return {"$ref": dialect.rows["$ref"]}
+        rows: dict[str, _Row] = dialect.rows
+        return rows
+
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats or node.home.resource.dialect.asserts_formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
+        home, name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home.resource)
+        if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
+            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            schema = resource.dynamic[name]
+        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+
+    def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
+            scope = (*scope, resource)
+        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+
+    def dialect_of(self, uri: str) -> _Dialect:
+        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
+        uri = uri.rstrip("#")
+        metaschema = self.given.get(uri)
+        if uri in _DIALECTS:
+            return _DIALECTS[uri]
+        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
+            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
+        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        if not isinstance(vocabulary, dict):
+            return base
+        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
+        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
+        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
+        if unknown:
+            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
+        if "format-assertion" in listed and not _FORMATS:
+            raise SchemaError(str(_needs_chapter("formats")))
+        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
+        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
+
+    def index(self, document: Any, uri: str) -> _Resource:
+        """Find the resources and the names in a document, and give the resource that it is."""
+        if _too_deep(document):             # one of the given resources
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        first = self.resource(document, uri, self.default)
+        stack, known = [(document, first)], set()
+        while stack:
+            schema, home = stack.pop()
+            if isinstance(schema, dict) and id(schema) not in known:
+                known.add(id(schema))
+                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                    home = self.named(schema, home)
+                stack.extend([(sub, home) for sub in _subschemas(schema)])
+        self.resources[uri] = self.homes.get(id(document), first)
+        return self.resources[uri]
+
+    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
+        """Note the names of a schema, and give the resource that it is in."""
+        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
+        if not names.get("$id", "#").startswith("#"):
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+        elif "$id" in names:
+            home.anchors[names["$id"][1:]] = schema
+        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
+            if keyword in names:
+                table[names[keyword]] = schema
+        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
+            home.dynamic[""] = schema
+        return home
+
+    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
+        uri = uri.rstrip("#")
+        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
+            dialect = self.dialect_of(root["$schema"])
+        self.resources[uri] = _Resource(uri, root, dialect)
+        if isinstance(root, dict):
+            self.homes[id(root)] = self.resources[uri]
+        return self.resources[uri]
+
+    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
+        """Give the schema that a reference leads to, with its resource."""
+        from urllib.parse import unquote
+        uri, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        try:
+            if uri:
+                uri = _joined(home.uri, uri)
+                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
+            if fragment and not fragment.startswith("/"):
+                return {**home.dynamic, **home.anchors}[fragment], home
+            for schema in _steps(home.root, fragment):
+                home = self.homes.get(id(schema), home)
+        except LookupError:
+            raise ValueError(f"{_shown(reference)} leads nowhere") from None
+        return schema, home
+
+
+Validator.compiler = _FullCompiler
 
 
 # ---------------------------------------------------------------------------
@@ -4673,37 +4615,429 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses nothing
+#    uses 1 8 9
 # ---------------------------------------------------------------------------
-# (to come)
+# https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+_CLOSED = {"additionalProperties": False}
+_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
+                             "exclusiveMaximum minItems maxItems".split())
+_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
+                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
+_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
+_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
+
+
+def _strictly(tool: Any, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """Say the parameters of a tool in strict mode; None where they cannot be said so."""
+    return _strict({**_CLOSED, **parameters}) if _strict_fault(tool) is None else None
+
+
+def _strict_fault(tool: Any) -> str | None:
+    """Say what strict mode cannot say of a tool's parameters, or give None."""
+    try:
+        _strict({**_CLOSED, **_object_root(tool.parameters)})
+    except SchemaError as error:
+        return str(error)
+    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in tool.parameters), None)
+
+
+def _simple(schema: Any) -> dict[str, Any]:
+    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+
+    Types that are not named are those of the values, or what the keywords are for.
+    """
+    node = dict(schema) if isinstance(schema, dict) else {}
+    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
+    items = node.get("items") or []         # older drafts: a list of places
+    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
+    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
+            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
+    node.update({keyword: value for keyword, value in said.items() if value})
+    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
+    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+    return node
+
+
+def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
+    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
+    schema = _simple(schema)
+    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    faults = {
+        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in types and "anyOf" in schema,
+        "an object with names of any kind":
+            "object" in types and schema.get("additionalProperties", not properties) is not False,
+        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+    }
+    for fault in [fault for fault, found in faults.items() if found]:
+        raise SchemaError(f"{fault} cannot be said")
+    node = {"type": types if len(types) > 1 else types[0]} if types else {}
+    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
+                 or (keyword == "format" and value in _STRICT_FORMATS)
+                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
+    if "anyOf" in schema:
+        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
+    if "array" in types:
+        node["items"] = _strict(schema.get("items"))
+    for key in {"$defs", "definitions"} & schema.keys():
+        node[key] = {name: _strict(each) for name, each in schema[key].items()}
+    if "object" in types:
+        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
+        node.update(_CLOSED, required=list(properties))
+    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+    return _null_too(node) if or_null else node
+
+
+def _null_too(node: dict[str, Any]) -> dict[str, Any]:
+    branches = [node] if "type" in node else node.get("anyOf", [node])
+    if any("null" in _simple(branch)["type"] for branch in branches):
+        return node
+    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
+        return {**node, "type": [*_simple(node)["type"], "null"]}
+    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
+
+
+_MODES["strict"] = _strictly
+_OPTIONS["strict"] = _strict_fault
 
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses nothing
+#    uses 8
 # ---------------------------------------------------------------------------
-# (to come)
+# the Responses API takes a tool that does not speak of strict for a strict one
+_TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
+    "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
+_APIS["openai-responses"] = _Format(
+    parts=None, word=str, name=lambda name: {"type": "function", "name": name},
+    call=lambda call: {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _text(call)},
+    again=lambda item, call: {**item, "call_id": call.id},
+    assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
+    results=lambda results: [
+        {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
+        for result in results])
+_SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses nothing
+#    uses 8
 # ---------------------------------------------------------------------------
-# (to come)
+_TOOL["anthropic"] = lambda tool, about, parameters, strict: {**about, "input_schema": parameters}
+_APIS["anthropic"] = _Format(
+    parts="content", word=lambda word: {"type": "any" if word == "required" else word},
+    name=lambda name: {"type": "tool", "name": name},
+    call=lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
+    again=lambda block, call: {**block, "id": call.id, "input": _object(call)},
+    assistant=lambda text, calls: [
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
+         **({"is_error": True} if result.is_error else {})} for result in results]}])
+_SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
+API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses nothing
+#    uses 2 8
 # ---------------------------------------------------------------------------
-# (to come)
+# JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
+_GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
+
+
+def _gemini_schema(schema: Any) -> Any:
+    """Say a schema without what Gemini refuses; a call is still checked against the whole."""
+    if not isinstance(schema, dict):
+        return schema
+    one_value = {"enum": [schema["const"]]} if "const" in schema else {}
+    return {**{keyword: value for keyword, value in schema.items() if keyword not in _GEMINI_LACKS}, **one_value}
+
+
+def _gemini_id(call_id: str) -> dict[str, str]:
+    return {} if _is_made_up(call_id) else {"id": call_id}
+
+
+def _gemini_call(call: ToolCall) -> dict[str, Any]:
+    return {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}}
+
+
+_TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
+    **about, **({"parametersJsonSchema": _map_schema(parameters, _gemini_schema)} if parameters["properties"] else {})}
+_APIS["gemini"] = _Format(
+    parts="parts",
+    word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
+    name=lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}},
+    call=_gemini_call,
+    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call)},
+    assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
+        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
+        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    user=lambda text: {"role": "user", "parts": [{"text": text}]})
+_SPELLINGS.extend([
+    ("gemini", (None,), "functionCall", "args"),
+    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
+    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+])
+API_FORMATS += ("gemini",)
 
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
-#    uses nothing
+#    uses 1 7 8
 # ---------------------------------------------------------------------------
-# (to come)
+# the reasons for an end that say that all came which was meant
+_WHOLE_ENDS = frozenset("stop tool_calls function_call end_turn tool_use stop_sequence".split())
+_NOT_IN_PIECES = frozenset("type id index format role name".split())        # any other text comes in pieces
+_PIECES = ("text", "thinking", "summary")
+
+
+def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
+
+    Chunks are what the API streams, or what an SDK makes of it. A call that was cut keeps the text that came,
+    so it is answered with an error and never run.
+    """
+    return _collect([_event(chunk) for chunk in chunks], api_format)
+
+
+async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Do what collect_stream does, for an async iterator."""
+    return _collect([_event(chunk) async for chunk in chunks], api_format)
+
+
+def _event(chunk: Any) -> dict[str, Any]:
+    """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
+    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
+    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
+    if not isinstance(event, dict):
+        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
+    if event.get("error") or event.get("type") in ("error", "response.failed"):
+        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
+    return event
+
+
+def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
+    _APIS[api_format]                       # raises where there is none
+    keys, collect = _COLLECT[api_format]
+    if events and not any(keys & event.keys() for event in events):
+        raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
+    try:
+        return collect(events)
+    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+
+
+def _added(old: Any, new: Any, key: str = "") -> Any:
+    """Add what a delta says to what was said: text to text, objects key by key, lists item by item."""
+    if isinstance(old, str) and isinstance(new, str) and key not in _NOT_IN_PIECES:
+        return old + new
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
+    if isinstance(old or [], list) and isinstance(new, list):
+        items = list(old or ())
+        for item in new:
+            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
+            items[len(items) if at is None else at:] = [
+                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+        return items
+    return old if new in (None, "") and old is not None else new
+
+
+def _is_piece(item: Any, of: Any, last: bool) -> bool:
+    """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
+    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+        return False
+    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
+        return False
+    if item.get("index") is not None or of.get("index") is not None:
+        return item.get("index") == of.get("index")
+    return last and not of.get("signature") and any(key in of for key in _PIECES)
+
+
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls: list[dict[str, Any]] = []
+    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
+    parts, reason = list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = dict(choice.get("delta") or choice.get("message") or {})
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls, latest)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    for call in calls:
+        call["id"], function = call["id"] or _fresh_id(), call["function"]
+        if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
+            function["arguments"] = _CUT
+        elif function["arguments"] == "":
+            function["arguments"] = "{}"
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _says_nothing(arguments: Any) -> bool:
+    return arguments == {} or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
+               latest: dict[Any, dict[str, Any]]) -> None:
+    """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
+    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
+    delta = entry.pop("function", None) or {}
+    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
+    call = _call_meant(entry["id"], index, name, new, before, latest)
+    if call is None:
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        calls.append(call)
+    known = call["function"]
+    known["name"] += name if name != known["name"] else ""
+    known["arguments"] = _more_arguments(known["arguments"], new)
+    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
+    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+
+
+def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
+                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """Find the call that a delta goes on with; None where it begins one.
+
+    Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
+    says most; without a name nothing begins; a name after the end of the arguments begins a call.
+    """
+    there = latest.get(index) if calls else None
+    known = [call for call in calls if call_id and call["id"] == call_id]
+    if not name:
+        if known:
+            return there if any(call is there for call in known) else known[-1]
+        return there or (calls[-1] if calls else None)
+    call = there if there and call_id in ("", there["id"] or call_id) else None
+    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
+        call = known[-1]
+    if call is None and index is None and not call_id and calls:
+        call = calls[-1]
+    function = call["function"] if call else {}
+    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
+    repeated = bool(known) and function.get("arguments") == "{}"
+    return None if at_end and not repeated and (new or name != function["name"]) else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    if new is None or (isinstance(new, str) and not new.strip() and not isinstance(known, str)):
+        return known
+    if known == "" or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
+
+
+# --- the other APIs
+def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
+    items: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
+        if "item" in event:
+            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+        elif kind == "response.function_call_arguments.delta":
+            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
+        elif kind == "response.output_text.delta":
+            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+        elif response.get("output"):
+            items = dict(enumerate(response["output"]))
+    return [items[at] for at in sorted(items)]
+
+
+def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
+    blocks: dict[int, dict[str, Any]] = {}
+    stopped, reason = set[Any](), None
+    for event in events:
+        kind, delta = event.get("type"), dict(event.get("delta") or {})
+        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
+        if kind == "content_block_start":
+            blocks[event["index"]] = event["content_block"]
+        elif kind == "content_block_delta":
+            delta.pop("type", None)
+            cited = [delta.pop("citation")] if "citation" in delta else []
+            block = blocks[event["index"]]
+            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+        elif kind == "content_block_stop":
+            stopped.add(event.get("index"))
+        elif event.get("content"):          # the message as a whole, where the server did not stream
+            blocks = dict(enumerate(event["content"]))
+    for at, block in blocks.items():
+        text = block.pop("partial_json", "").strip()
+        if text or ("name" in block and not block.get("input")):
+            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
+        if reason in _TAKEN_BACK and "input" in block:
+            block["input"] = _CUT
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the parts of the first candidate in a row: text joined to text, a call that goes on to its rest."""
+    parts: list[dict[str, Any]] = []
+    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
+    for part in [part for content in contents for part in content.get("parts") or ()]:
+        open_call = parts[-1].get("functionCall") if parts else None
+        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
+            parts[-1]["text"] += part["text"]
+        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
+            more = part["functionCall"]
+            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
+                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
+            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
+        else:
+            call = part.get("functionCall")
+            if call and "partialArgs" in call:
+                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
+            parts.append(part)
+    return {"role": "model", "parts": parts}
+
+
+def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
+    for piece in partial:
+        steps = [int(at) if at else name or quoted for name, quoted, at in
+                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
+        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
+        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
+    return arguments
+
+
+def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+    if not steps:
+        return value + new if isinstance(value, str) and isinstance(new, str) else new
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        items = list(value or ())
+        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
+        return items
+    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+
+
+# the keys that events have, and what puts events together
+_COLLECT: dict[str, tuple[set[str], Callable[[list[dict[str, Any]]], Any]]] = _Formats({
+    "openai-chat": ({"choices", "done", "usage"}, _collect_chat),
+    "openai-responses": ({"response", "item", "output", "output_index"}, _collect_responses),
+    "anthropic": ({"message", "content_block", "content", "delta", "index"}, _collect_anthropic),
+    "gemini": ({"candidates", "usageMetadata", "promptFeedback"}, _collect_gemini),
+})
+
+__all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
@@ -4724,8 +5058,8 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
-    return _usable(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                    for name in methods if name in wanted and name not in unwanted])
+    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
+                                        for name in methods if name in wanted and name not in unwanted])
 
 
 def _is_method(static: Any) -> bool:
@@ -4763,8 +5097,8 @@ def langchain_tools(*tools: Any) -> _ToolList:
 
     What LangChain injects is hidden from the model. Nothing of LangChain is imported.
     """
-    return _usable("LangChain", [(str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool))
-                                 for tool in tools])
+    return _make_tools("LangChain", [
+        (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
 
 def _langchain_tool(tool: Any, name: str) -> Tool:
@@ -4906,10 +5240,27 @@ def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) 
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
-@functools.lru_cache(maxsize=1)             # reading the trusted certificates takes 20 ms
-def _tls_context() -> Any:
+@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
+def _tls_context(*_trusted: str | None) -> Any:
     import ssl
-    return ssl.create_default_context()
+    return ssl.create_default_context()     # which reads the two variables itself
+
+
+def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
+    """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
+    from base64 import b64encode
+    from urllib.parse import unquote
+    from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+    proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
+    url = proxies.get(scheme) or proxies.get("all") or ""
+    if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
+        return None, {}
+    parts = re.fullmatch(r"(?:http://)?(?:(.*)@)?([^@/]+)/?", url, re.IGNORECASE)
+    if parts is None:
+        raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
+    user, _, password = (parts[1] or "").partition(":")
+    login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
+    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -4920,20 +5271,39 @@ def _seconds_to(deadline: float) -> float:
 
 
 def _connected(target: _Target, deadline: float) -> Any:
-    """Give a socket that is connected to one of the host's addresses, over TLS where the URL says so."""
+    """Give a socket that is connected to one of the addresses of a host."""
     import socket
     for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
         try:
-            plain = socket.create_connection((str(host), int(port)), _seconds_to(deadline))
-            break
+            return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
         except OSError as error:
             fault = error
-    else:
-        raise fault
-    if target.origin.startswith("http:"):
-        return plain
+    raise fault
+
+
+def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
+    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
+    if tunnel is not None:
+        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
+        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
+        head = b""
+        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
+            plain.settimeout(_seconds_to(deadline))
+            head += (byte := plain.recv(1))
+            if not byte or len(head) > 65_536:
+                break
+        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
+        if status is None or status[1][:1] != b"2":
+            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
+            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
     plain.settimeout(_seconds_to(deadline))
-    return _tls_context().wrap_socket(plain, server_hostname=target.host)
+    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return context.wrap_socket(plain, server_hostname=target.host)
+
+
+def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
 
 
 class _Wire(io.RawIOBase):
@@ -4966,17 +5336,22 @@ class _Wire(io.RawIOBase):
 
 def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
               deadline: float) -> Generator[Any, None, None]:
-    """Send one request, without a proxy; yield (wire, answer read as far as its headers), then the body as it comes."""
+    """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
+    proxy, hello = _proxy_of(target)
+    is_plain, path = target.origin.startswith("http:"), target.path
     sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
     if body or method in ("POST", "PUT", "PATCH"):
         sent["content-length"] = str(len(body))
-    head = f"{method} {target.path} HTTP/1.1\r\n" + "".join(f"{name}: {sent[name]}\r\n" for name in sent) + "\r\n"
+    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
+        sent, path = sent | hello, target.origin + path
     try:
-        with (_Wire(_connected(target, deadline), deadline) as wire,
+        with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             wire.socket.settimeout(_seconds_to(deadline))
-            wire.socket.sendall(head.encode() + body)
+            if not is_plain:
+                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
+            wire.socket.sendall(_head(method, path, sent) + body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -4987,6 +5362,25 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
+
+
+def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator[bytes]:
+    """Yield what gzip or deflate packed, at most 64 KiB at a time: a few bytes may hold gigabytes."""
+    import zlib
+    unpacker: Any = None
+    try:
+        for piece in pieces:
+            while piece:
+                if unpacker is None or unpacker.eof:        # gzip may come in several parts
+                    is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
+                    unpacker = zlib.decompressobj(-15 if is_raw else 47)
+                if part := unpacker.decompress(piece, 65_536):
+                    yield part
+                piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
+    except zlib.error:
+        raise HttpError(f"{target}: the answer is not {coding}, as it says") from None
+    if unpacker and not unpacker.eof:
+        raise HttpError(f"{target}: the answer was cut short")
 
 
 class _Response:
@@ -5005,8 +5399,14 @@ class _Response:
         self._exchange.close()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body as it comes; one that was cut short ends with an HttpError."""
-        yield from self._exchange
+        """Yield the body, unpacked, as it comes; one that was cut short ends with an HttpError."""
+        pieces: Iterator[bytes] = self._exchange
+        for coding in reversed(re.split(r"[\s,]+", self.headers.get("content-encoding", "").lower())):
+            if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+                raise HttpError(f"{self.target}: the answer is packed with {_shown(coding)}, which nobody asked for")
+            if coding not in ("", "identity"):
+                pieces = _unpacked(pieces, coding.removeprefix("x-"), self.target)
+        yield from pieces
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -5020,6 +5420,14 @@ class _Response:
             if not cut:
                 raise
         return bytes(body[:limit])
+
+    def text_of(self, body: bytes) -> str:
+        """Read bytes of the body in the charset that the answer names, UTF-8 where it names none that is known."""
+        charset = re.search(r"(?i);\s*charset\s*=\s*[\"']?([\w.:-]+)", self.headers.get("content-type", ""))
+        try:
+            return _printable(body.decode(charset[1] if charset else "utf-8", "replace"))
+        except (LookupError, ValueError):
+            return body.decode("utf-8", "replace")
 
     def lines(self, limit: int = MAX_BODY) -> Iterator[str]:
         """Yield the body's lines as they come; a line ends with LF, CR or both, and has at most `limit` bytes."""
@@ -5039,7 +5447,7 @@ class _Response:
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._reason}: {body.decode('utf-8', 'replace')}"
+        words = f"{self.target} answered {self.status} {self._reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -5126,7 +5534,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     document, uri = _openapi_document(spec, timeout)
     api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
     operations = _refusing(_operations, api, include)
-    return _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
+    return _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
                                for wished, operation in operations.items()])
 
 
@@ -5536,7 +5944,7 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 network
+#    uses 1 7 8 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -5547,8 +5955,15 @@ _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
 _NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
+_SESSION_LOST = "the server has ended the session"
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
+_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
+# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
+_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
+                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -5568,6 +5983,13 @@ def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
 
 
+def _broken_answer(text: str, error: BaseException) -> _Message | None:
+    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
+    found = re.match(_ID_OF_BROKEN, text)
+    message = f"its answer cannot be read: {_words_of(error)}"
+    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
@@ -5578,6 +6000,7 @@ class _Link:
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the handshake brought
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
+        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself."""
@@ -5618,7 +6041,8 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
         import warnings
-        value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
+        read = _caught(_read_json, text)
+        value = _broken_answer(text, read.error) if read.error else read.value
         for message in _objects(value if isinstance(value, list) else [value]):
             method, number = message.get("method"), message.get("id")
             if method is None:
@@ -5665,13 +6089,14 @@ class _Pipe(_Link):
             box.put(McpError(self.fault))
 
     def close(self) -> None:
-        self.end("the client is closed")
-        self._reap()
+        if self.process == os.getpid():
+            self.end("the client is closed")
+            self._reap()
 
     def _reap(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error:
+        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
             for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
                 _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
                 _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
@@ -5706,11 +6131,11 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
+    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
         import threading
         super().__init__(on_notification)
         self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
-        self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Post a message; for a request a thread does that, and reads until it is answered."""
@@ -5723,6 +6148,8 @@ class _Http(_Link):
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
+        if self.process != os.getpid():
+            return
         self.end("the client is closed")
         self.over.set()
         for stream in list(self.streams):
@@ -5731,7 +6158,8 @@ class _Http(_Link):
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
+        resumed = {"last-event-id": last_id} if last_id else {}
+        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
         body = _encoded(message) if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
         if not 200 <= response.status < 300:
@@ -5772,13 +6200,14 @@ class _Http(_Link):
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Link]:
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
+        fixed = entry.get("headers") or {}
+        return functools.partial(_Http, where, lambda: {**fixed, **(headers() if callable(headers) else headers)})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
@@ -5793,24 +6222,27 @@ class McpClient:
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
-    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client. It connects
-    anew where the server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
+    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
+    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
+    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
-                 headers: Mapping[str, str] | None = None, on_notification: Callable[[str, Any], Any] | None = None,
-                 timeout: float | None = 30) -> None:
+                 headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 start_timeout: float | None = 60) -> None:
         import threading
+        self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._link: Any = None
-        self._end: Callable[[], Any] = bool     # ends the link; there is none yet
+        self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
-        self._linked(time.monotonic() + self.timeout)
+        self._linked()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -5823,36 +6255,47 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them."""
+        self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
         page = self._call("tools/list", {}, deadline)
-        tools = _objects(page.get("tools"))
-        while page.get("nextCursor"):
-            page = self._call("tools/list", {"cursor": page["nextCursor"]}, deadline)
+        tools, cursors = _objects(page.get("tools")), [None]
+        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+            cursors.append(cursor)
+            page = self._call("tools/list", {"cursor": cursor}, deadline)
             tools += _objects(page.get("tools"))
         return tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
         params = {"name": name, "arguments": dict(arguments or {})}
+        self._linked()
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
-        link = self._linked(deadline)
+        link = self._linked()
         try:
             return link.ask(method, params, deadline)
         except HttpError as error:
             if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
-        link.fault = "the server has ended the session"         # so nothing was run
-        return self._linked(deadline).ask(method, params, deadline)
+        link.fault = _SESSION_LOST              # so nothing was run
+        return self._linked().ask(method, params, deadline)
 
-    def _linked(self, deadline: float) -> Any:
+    def _linked(self) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
+        import threading
         import weakref
+        deadline = time.monotonic() + self.start_timeout
+        if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
+            if isinstance(self._link, _Pipe):
+                raise McpError(_FORKED)
+            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
+                if self._link and self._link.fault == _SESSION_LOST:
+                    self._end.detach()          # other calls still wait for its answers
                 self._end()
                 self._link = self._connect(self.on_notification)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
@@ -5877,18 +6320,22 @@ def _block_text(block: _Message) -> str:
 
 def _answer_of(result: _Message) -> _Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
-    text = "\n".join(map(_block_text, blocks))
+    parts = [_block_text(block) for block in blocks]
+    if structured is not None and all(block.get("type") != "text" for block in blocks):
+        parts.append(_write_json(structured))       # which no text repeats
+    text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    if structured is None or any(block.get("type") != "text" for block in blocks):
-        return _Answer(text, blocks)
-    return _Answer(text or _write_json(structured), structured)
+    return _Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
             raise McpError("has no name")
+        execution = row.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            raise McpError(_TASK_ONLY)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
@@ -5907,7 +6354,7 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
     given, rows = client_or_transport, []
     if not isinstance(given, Mapping) or "mcpServers" not in given:
-        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
+        return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
     for server, entry in given["mcpServers"].items():
@@ -5915,10 +6362,16 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
         except ToolRegError as error:       # without its traceback, which would keep the client alive
             rows.append((server, functools.partial(unreachable, str(error))))
-    return _usable("mcp", rows)
+    return _make_tools("mcp", rows)
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+# what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
+API_FORMATS += ("mcp",)
+_TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
+    key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
+
+
 __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
@@ -5931,7 +6384,7 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (any OpenAI-compatible server)
-#    uses 1 2 3 7 8 network
+#    uses 1 2 3 7 8 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
@@ -6136,7 +6589,7 @@ def _said(messages: Iterable[Any], results: Mapping[str, Any]) -> Iterator[tuple
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
             text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and not _gemini_id(call.id)
+            made_up = "parts" in plain and _is_made_up(call.id)
             yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}

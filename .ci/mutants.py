@@ -68,16 +68,25 @@ MUTANTS = [
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
-    (9, "0 < timeout < math.inf", "0 <= timeout < math.inf"),
+    (9, "raise _misfit(self.name, error.errors) if error.errors else error from None", "raise"),
+    (9, "if isinstance(value, Iterator):\n        return list(value)", "if False:\n        return value"),
     (9, "self._validator.nearest(arguments) if coerce else arguments", "self._validator.nearest(arguments)"),
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
-    (10, "arguments), _DENIED\n                _settled", "arguments), _FAILED\n                _settled"),
+    (10, "arguments), _DENIED\n                _finished", "arguments), _FAILED\n                _finished"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
+    (10, "            if outcome.error is not None:\n                jobs.clear()", "            pass"),
+    (10, "contextvars.copy_context().run(self._run, calls[place], executor)", "self._run(calls[place], executor)"),
     # 11. the loop
     (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
-    (11, 'choice = "auto" ', "pass"),
+    (11, 'choice = "none" if choice == "none" else "auto"', "pass"),
+    (11, "if _is_wanted(call, choice)])", "])"),
+    # chapters
+    ("async", "        async with gate:\n", "        if True:\n"),
+    ("async", "        if not calls:\n            return history", "        if not calls:\n            break"),
+    ("elsewhere", "0 < timeout < math.inf", "0 <= timeout < math.inf"),
+    ("elsewhere", "not tool.metadata.parallel or tool.metadata.source", "tool.metadata.source"),
 ]
 
 
