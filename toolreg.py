@@ -6558,7 +6558,7 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "result": ("tool    {name} answers [{id}]{time} {text}",
                ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}{time}"]),
     "error": ("tool    {name} fails [{id}]{time} {text}", ["R--xM: tool message {id}{time}: {text}"]),
-    "image": ("        shows {text}", ["note over M: shows {text}"]),
+    "image": ("        shows {text:.60}", ["note over M: shows an image"]),
 }
 _Said = Iterable[tuple[str, dict[str, str]]]                # (key of _TRACE_ROWS, its words)
 
@@ -6597,6 +6597,7 @@ def _said(messages: Iterable[Any], results: Mapping[str, Any]) -> Iterator[tuple
 
 def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, Any]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
+    import base64
     piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
     keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
     text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
@@ -6607,25 +6608,20 @@ def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mappin
             "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
             "time": f" in {seconds:.3g} s" if seconds else ""}
         for media in getattr(results.get(id), "media", ()):
-            yield _image(_data_url(media.media_type, media.data))
+            yield _image(media.media_type, base64.b64encode(media.data).decode())
     elif text and isinstance(text, str):
         yield speaker, {"text": text}
-    url = piece.get("image_url")            # as the three APIs spell it
+    url = piece.get("image_url")            # an image, as the three APIs spell it
     url = url.get("url") if isinstance(url, dict) else url
+    if isinstance(url, str):
+        yield "image", {"text": url}
     for key, kind in (("source", "media_type"), ("inlineData", "mimeType")):
         if isinstance(piece.get(key), dict) and isinstance(piece[key].get("data"), str):
-            url = f"data:{piece[key].get(kind)};base64,{piece[key]['data']}"
-    if isinstance(url, str):
-        yield _image(url)
+            yield _image(piece[key].get(kind), piece[key]["data"])
 
 
-def _image(url: str) -> tuple[str, dict[str, str]]:
-    return "image", {"text": url if len(url) <= 60 else f"{url[:60]}… ({len(url)} characters)", "url": url}
-
-
-def _data_url(media_type: str, data: bytes) -> str:
-    import base64
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+def _image(media_type: Any, data: str) -> tuple[str, dict[str, str]]:
+    return "image", {"text": f"data:{media_type};base64,{data}"}
 
 
 def _plain_text(content: Any) -> str:
@@ -6640,10 +6636,6 @@ def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
     """Cut a text, and spell out what a terminal would obey, hide or turn round."""
     text = text if len(text) <= most else text[:most] + "…"
     return "".join(each if each.isprintable() or each in "\n\t\xa0\u3000" else ascii(each)[1:-1] for each in text)
-
-
-def _rows(said: _Said) -> str:
-    return "\n".join(_row(*each) for each in said)
 
 
 def _row(kind: str, words: dict[str, str]) -> str:
@@ -6661,7 +6653,7 @@ def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
         if kind == "result":
             words = {**words, "arguments": arguments.get(words["id"], "")}
             tools.setdefault(words["name"], f"T{len(tools) + 1}")
-        drawn = {key: _in_diagram(word) for key, word in words.items()}
+        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
         lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
     taking_part = [f"participant {short} as {_in_diagram(name)}" for name, short in tools.items()]
     return "\n    ".join(["sequenceDiagram", "actor U as user", "participant M as model", "participant R as registry",
@@ -6691,14 +6683,14 @@ h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; backgr
 <h1>{title}</h1>
 {rows}
 </body></html>"""
-_FOLDED = '<details class="{kind}" open><summary>{head}</summary><pre>{text}</pre></details>'
+_FOLDED = '<details class="{kind}" open><summary>{head}</summary><pre>\n{text}</pre></details>'
 _PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
     "call": _FOLDED.replace("{head}", "calls <b>{name}</b> [{id}]"),
     "result": _FOLDED.replace("{head}", "<b>{name}</b> answers [{id}]{time}"),
     "error": _FOLDED.replace("{head}", "<b>{name}</b> fails [{id}]{time}"),
-    "picture": '<section class="image"><img src="{url}" alt="{text}"></section>',
+    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
 }
-_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>{text}</pre></section>'
+_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
 # pictures that a browser only paints: SVG, say, could do more
 _PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
 
@@ -6709,7 +6701,7 @@ def _page(said: _Said) -> str:
     rows = []
     for kind, words in said:
         if kind == "image":
-            kind, words = ("picture", words) if _PAINTED.match(words["url"]) else (kind, {"text": words["url"]})
+            kind = "picture" if _PAINTED.match(words["text"]) else kind
         elif kind in _PAGE_ROWS:
             words = {**words, "text": _indented(words["text"])}
         safe = {key: html.escape(_seen(word, len(word))) for key, word in words.items()}
@@ -6726,7 +6718,8 @@ def _indented(text: str) -> str:
     return spread if re.sub(r"\s", "", spread) == re.sub(r"\s", "", text) else text
 
 
-_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {"text": _rows, "mermaid": _diagram, "html": _page}
+_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
+    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
 
 
 # --- showing a flow as it happens
@@ -7160,7 +7153,10 @@ def _chat(options: Any) -> None:
         try:
             loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
                               tool_choice=options.choice)
-            _show(_kept(itertools.chain([asked], loop), messages, options.save), results, streamed)
+            new = _kept(itertools.chain([asked], loop), messages, options.save)
+            if talking:
+                next(new)                   # who has typed it has seen it
+            _show(new, results, streamed)
         except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
             if not talking:
                 raise
@@ -7354,7 +7350,12 @@ def _options_of(argv: Sequence[str]) -> Any:
         command.set_defaults(run=run)
         for argument, settings in arguments.items():
             command.add_argument(argument, **settings)
-    return parser.parse_args(argv)
+    options, more = parser.parse_known_args(argv)
+    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
+        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
+    if more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return options
 
 
 def _print_error(error: object) -> None:
@@ -7383,7 +7384,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 __all__ += ["trace", "main"]
-
 
 if __name__ == "__main__":              # these lines are every copy's: where the chapter cli was cut they say so
     sys.exit(globals().get("main", lambda: _needs_chapter("main"))())
