@@ -78,7 +78,7 @@ def draw(diagrams, node, node_modules, chromium, picture=None):
         timeout=120,
     )
     assert done.returncode == 0 and not done.stderr, done.stderr
-    return json.loads(seen)
+    return json.loads(done.stdout)
 
 
 def conversation(name, call_id, text):
