@@ -272,8 +272,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_830
-    assert len(SOURCE.splitlines()) <= 7_000
+    assert len(CORE.splitlines()) <= 3_930
+    assert len(SOURCE.splitlines()) <= 8_400
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -302,14 +302,15 @@ def test_imports_stand_at_the_top_or_first_in_the_function_that_needs_them():
     assert len(allowed) == count
     modules = {alias.name for node in allowed if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in allowed if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= {"annotationlib", "yaml"}
+    assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= {"annotationlib"}
 
 
 def test_what_is_exported_is_public_documented_and_in_the_readme():
     assert len(set(toolreg.__all__)) == len(toolreg.__all__)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     public = {node.name for node in TREE.body if isinstance(node, kinds) and not node.name.startswith("_")}
-    exported = {name for name in toolreg.__all__ if isinstance(getattr(toolreg, name), (type, types.FunctionType))}
+    exported = {name for name in toolreg.__all__ if isinstance(getattr(toolreg, name), (type, types.FunctionType))
+                and not typing.get_origin(getattr(toolreg, name))}         # 3.10 takes an alias for a type
     assert exported == public
     assert not [name for name in exported if not (getattr(toolreg, name).__doc__ or "").strip()]
     readme = (HERE / "README.md").read_text("utf-8")
@@ -521,6 +522,14 @@ def test_the_readme_holds(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "readme", module)
     blocks = [block for block in readme_blocks() if block[1] == "python"]
     assert sum(run_block(text, vars(module), line) for line, _, text in blocks) >= 10
+
+
+def test_the_readme_says_what_the_core_and_each_chapter_weigh():
+    said = dict(re.findall(r"^\| (?:`(\w+)`|the core) \| (\d+) \| \d+ \|", (HERE / "README.md").read_text("utf-8"), re.M))
+    texts = {"": CORE, **{section.key: section.text for section in TAIL if len(section.text.splitlines()) > 12}}
+    assert said.keys() == texts.keys()
+    assert not {name: (said[name], len(text.splitlines())) for name, text in texts.items()
+                if abs(int(said[name]) - len(text.splitlines())) > 10}
 
 
 def test_a_readme_block_of_python_is_run_here_or_beside_its_counterpart():
@@ -1123,57 +1132,6 @@ class Array:
         return list(self.items)
 
 
-class Modelled:
-    """Is like a pydantic model, as far as we look."""
-
-    def model_dump(self, mode, by_alias):
-        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
-
-
-class Attribute(NamedTuple):
-    name: str
-    alias: "str | None" = None
-
-
-class Attrs:
-    """Is like an attrs class, as far as we look."""
-
-    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
-    _size, shape = 3, Spot(1)
-
-
-class Table:
-    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
-
-    columns = ("x",)
-
-    def __len__(self):
-        return 1
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __contains__(self, name):
-        return name in self.columns
-
-    def to_dict(self, orient):
-        return [{"x": Array(1)}] if orient == "records" else {}
-
-
-class Frame(Table):
-    """Is like a table of polars, as far as we look."""
-
-    def to_dicts(self):
-        return [{"x": 2}]
-
-
-class Chunk(list):
-    """Is like a table of pyarrow, as far as we look."""
-
-    def to_pylist(self):
-        return [{"x": 3}]
-
-
 class SubText(str):
     pass
 
@@ -1213,8 +1171,6 @@ class Unspeakable:
         (Corner.TOP_LEFT, "TOP_LEFT"),
         (Spot(1), {"x": 1, "y": 0.5}),
         (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
-        (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
-        (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
         (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
         (datetime.time(3, 4), "03:04:00"),
         (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
@@ -1225,9 +1181,6 @@ class Unspeakable:
         (bytearray(b"abc"), "YWJj"),
         (memoryview(b"abc"), "YWJj"),
         (Array(1, Array(2.5)), [1, [2.5]]),
-        (Table(), [{"x": [1]}]),
-        (Frame(), [{"x": 2}]),
-        (Chunk("x"), [{"x": 3}]),
         (types.MappingProxyType({"a": 1}), {"a": 1}),
         (range(3), [0, 1, 2]),
         (collections.deque([1]), [1]),
@@ -1305,8 +1258,6 @@ def test_any_value_has_a_json_form_that_stays_as_it_is(value):
 # ---------------------------------------------------------------------------
 # 4. Types: which schema has a type, and how does its JSON become a value?
 # ---------------------------------------------------------------------------
-T = typing.TypeVar("T")
-Number = typing.TypeVar("Number", int, float)
 UserId = typing.NewType("UserId", int)
 
 
@@ -1324,12 +1275,6 @@ class Node:
 
     value: int
     children: "list[Node]" = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Box(typing.Generic[T]):
-    item: T
-    spares: "list[T]" = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -1357,126 +1302,6 @@ class Pair(NamedTuple):
 
 class Bits(enum.Flag):
     A = 1
-
-
-class AttrsLike:
-    """Is like an attrs class, as far as we look."""
-
-    _size: int
-    shape: Optional[Pair]
-
-    class Attribute(NamedTuple):
-        name: str
-        default: Any
-        init: bool = True
-
-    class Nothing:
-        def __repr__(self):
-            return "NOTHING"
-
-    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
-
-    def __init__(self, size, shape=None):
-        self._size, self.shape = size, shape
-
-
-class PydanticLike:
-    """Is like a pydantic model, as far as we look."""
-
-    def __init__(self, name, home):
-        self.name, self.home = name, home
-
-    @classmethod
-    def model_json_schema(cls):
-        person = {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
-            "required": ["name", "home"],
-            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
-        }
-        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
-
-    @classmethod
-    def model_validate_json(cls, text):
-        value = json.loads(text)
-        if value["name"] == "":
-            raise PydanticLikeError
-        return cls(**value)
-
-    def model_dump(self, mode, by_alias):
-        return vars(self)
-
-
-class PydanticLikeError(Exception):
-    def errors(self):
-        return [{"msg": "must not be empty", "loc": ("name",)}]
-
-
-class OddPydanticLike(PydanticLike):
-    @classmethod
-    def model_json_schema(cls):
-        return {"type": "object", "properties": {"name": {"pattern": "("}}}
-
-
-class Says:
-    """Is like what annotated-types and pydantic put into Annotated."""
-
-    def __init__(self, **said):
-        self.__dict__.update(said)
-
-
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class Field(Says):
-    """Is like what pydantic's `Field(...)` gives, as far as we look."""
-
-    default = ...
-    default_factory = None
-
-    def is_required(self):
-        return self.default is ... and self.default_factory is None
-
-    def get_default(self, call_default_factory):
-        return self.default_factory() if self.default_factory else self.default
-
-
-@dataclasses.dataclass(init=False)
-class CheckedLike:
-    """Is like a dataclass of pydantic, as far as we look."""
-
-    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
-    shade: Shade
-
-    __pydantic_fields__ = {
-        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
-        "shade": Field(alias="colour", default=Shade.DARK),
-    }
-    def __init__(self, size, colour=Shade.DARK):
-        self.size, self.shade = size, colour
-
-
-@dataclasses.dataclass
-class DayBox(Box[datetime.date]):
-    note: str = ""
-
-
-@dataclasses.dataclass
-class Twice(Box[list[T]], typing.Generic[T]):
-    third: Optional[T] = None
-
-
-class SubTwice(Twice[int]):
-    pass
 
 
 INTEGER, NUMBER, STRING, NULL = {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "null"}
@@ -1532,12 +1357,6 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (tuple[()], array_of({}, minItems=0, maxItems=0), [], ()),
     (dict, mapping_to(True), {"a": 1.0}, {"a": 1.0}),
     (dict[str, int], mapping_to(INTEGER), {"a": 1.0}, {"a": 1}),
-    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
-    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
-    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
-    (dict[bool, None], None, {"true": None}, {True: None}),
-    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
-    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
     (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"),
     (Union[int, str], None, 5.0, 5),
     (Union[int, float], None, 5.5, 5.5),
@@ -1559,32 +1378,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (Corner, text_with(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
     (Annotated[int, "How many."], {"type": "integer", "description": "How many."}, 5.0, 5),
     (Annotated[int, {"minimum": 1, "examples": [2]}], {"type": "integer", "minimum": 1, "examples": [2]}, 5, 5),
-    (
-        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
-        4,
-        4,
-    ),
-    (
-        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
-        "a",
-        "a",
-    ),
-    (
-        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-        array_of(INTEGER, maxItems=3, description="Some."),
-        [],
-        [],
-    ),
     (typing.Final, {}, 5.0, 5.0),
     (typing.Final[int], INTEGER, 5.0, 5),
     (UserId, INTEGER, 5.0, 5),
-    (T, {}, 5.0, 5.0),
-    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     (Injected[int], INTEGER, 5.0, 5),
-    ("list[int]", array_of(INTEGER), [5.0], [5]),
-    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
     (datetime.date, text_with(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
     (datetime.time, text_with(format="time"), "12:30", datetime.time(12, 30)),
     (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
@@ -1607,32 +1404,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
         {"title": "a", "part": 2.0},
         {"title": "a", "part": 2},
     ),
-    (
-        Box[int],
-        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
-        {"item": 1.0, "spares": [2.0]},
-        Box(1, [2]),
-    ),
-    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (Node, None, {"value": 1, "children": []}, Node(1)),
     (Union[float, int], {"anyOf": [NUMBER, INTEGER]}, 2**53 + 1, 2**53 + 1),
     (Union[float, int, None], None, 5.0, 5.0),
     (Union[int, float], None, 5.0, 5.0),
-    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
-    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
-    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
-    (
-        CheckedLike,
-        None,
-        {"size": 1.0, "colour": "light"},
-        CheckedLike(1, Shade.LIGHT),
-    ),
-    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
-    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
-    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
-    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
-    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
 ]
 
 
@@ -1668,7 +1443,6 @@ def alike(one, other):
         (complex, "complex has no JSON form (write tuple[float, float])"),
         (typing.Iterator[int], "Iterator[int] has no JSON form"),
         (set[list[int]], "set[list[int]] has no JSON form (write"),
-        (dict[tuple[Any, int], int], "has no JSON form (write"),
         (Bits, "Bits has no JSON form (write"),
         (range, "range has no JSON form (write a dataclass"),
         (len, "has no JSON form"),
@@ -1679,12 +1453,7 @@ def alike(one, other):
         (callable, "has no JSON form (write a Literal of names"),
         (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
         (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
-        (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
-        (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
-        (Annotated[str, Says(min_length=-1)], "minLength: "),
-        (Optional[Literal[Says()]], "has no JSON form"),
-        ("Nowhere", "name 'Nowhere' is not defined"),
-        (list["Nowhere"], "name 'Nowhere' is not defined"),
+        (Optional[Literal[object()]], "has no JSON form"),
     ],
 )
 def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
@@ -1693,26 +1462,12 @@ def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem
     assert problem in str(caught.value)
 
 
-def test_a_schema_of_a_foreign_class_is_checked_too():
-    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
-        schema_of(list[OddPydanticLike])
-
-
 def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
     def look(call: typing.Callable, code: Annotated[str, {"pattern": "("}] = SubText("a")): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(look)
     assert "call: Callable has no" in str(caught.value) and 'pattern: "(" is not a supp' in str(caught.value)
-
-
-def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
-    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
-        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
-                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
-        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
-                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
-        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
 
 
 def test_swapped_arguments_of_from_json_are_told():
@@ -1731,15 +1486,6 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     )
 
 
-def test_a_type_that_grows_without_end_is_refused():
-    @dataclasses.dataclass
-    class Growing(typing.Generic[T]):
-        inner: "Growing[list[T]]"
-
-    with pytest.raises(ToolDefinitionError, match="nested"):
-        schema_of(Growing[int])
-
-
 @pytest.mark.parametrize(
     "annotation, wire, errors",
     [
@@ -1750,41 +1496,11 @@ def test_a_type_that_grows_without_end_is_refused():
         ),
         (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
         (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
-        (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
-        (
-            dict[tuple[int, int], int],
-            {"[1]": 1, "(": 2},
-            ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
-        ),
-        (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
         (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
         (Optional[datetime.time], "x", ['(root): "x" is not a time']),
         (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
         (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
         (int, "x", ['(root): "x" is not an integer']),
-        (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
-        (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
-         ['[1]: "2019-12-31" is less than 2020-01-01']),
-        (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
-         ['(root): "P1D" is not less than P1DT0H0M0S']),
-        (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
-         ['(root): "0.7" is not a multiple of 0.5']),
-        (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
-        (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
-        (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
-         ['(root): "1.23" has more decimal places than 1']),
-        (Annotated[decimal.Decimal, Says(gt=0)], "NaN",
-         ["(root): is refused (InvalidOperation: [<class 'decimal.InvalidOperation'>])"]),
-        (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
-         ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
-        (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
-        (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
-        (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
-        (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
-        (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
-        (DayBox, {"item": "x"}, ['item: "x" is not a date']),
-        (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
-        (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
         (pathlib.Path, 5, ["(root): 5 is not a string"]),
         (datetime.timedelta, "P", ['(root): "P" is not a duration']),
         (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
@@ -1909,34 +1625,6 @@ def test_a_class_whose_new_and_init_disagree_is_made_by_name():
     assert (made.x, made.y, made.made_with) == (1, 2, {"x": 1, "y": 2})
 
 
-class Known:
-    def holds(self, value):
-        return value == "a"
-
-
-def test_functions_in_notes_are_called_with_what_was_read_or_refused():
-    of_method = Annotated[str, Predicate(func=Known().holds)]
-    assert from_json(of_method, "a") == "a"
-    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
-        from_json(of_method, "b")
-    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
-        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
-    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
-        schema_of(set[Annotated[str, AfterValidator(func=list)]])
-    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
-    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
-    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
-        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
-            schema_of(Annotated[int, note])
-        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
-            ToolRegistry().register(annotated_with(note), name="f")
-
-
-def annotated_with(note):
-    def func(n: Annotated[int, note]): ...
-    return func
-
-
 @pytest.mark.parametrize(
     "cls, texts",
     [
@@ -2029,7 +1717,6 @@ def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_hol
             }
         },
     }
-    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
 
 
 def test_two_types_of_one_name_keep_their_own_definitions():
@@ -2041,14 +1728,12 @@ def test_two_types_of_one_name_keep_their_own_definitions():
 
 
 def test_none_is_allowed_beside_a_reference_that_does_not_allow_it():
-    Either = Alias("Either", Union[Node, int])
-
-    def take(one: Union[Node, int] = None, other: Node = None, alias: Optional[Either] = 1): ...
+    def take(one: Union[Node, int] = None, other: Node = None): ...
 
     schema = parameters_of(take)
     check_schema(schema)
-    assert is_valid({"one": None, "other": None, "alias": None}, schema)
-    assert [each["default"] for each in schema["properties"].values()] == [None, None, 1]
+    assert is_valid({"one": None, "other": None}, schema)
+    assert [each["default"] for each in schema["properties"].values()] == [None, None]
 
 
 def test_a_class_takes_what_its_constructor_takes():
@@ -2079,43 +1764,6 @@ def test_a_description_beside_a_reference_stays_there():
     assert schema_of(Annotated[Node, "First."])["description"] == "First."
 
 
-def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
-    assert schema_of(AttrsLike) == {
-        "description": "Is like an attrs class, as far as we look.",
-        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
-    }
-    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
-    assert alike((value._size, value.shape), (3, Pair(1)))
-    schema = schema_of(PydanticLike)
-    assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}}
-        and "discriminator" not in schema
-    )
-    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
-    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
-    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
-
-
-class Alias:
-    """Be what `type Json = ...` makes from Python 3.12 on."""
-
-    def __init__(self, name, value):
-        self.__name__, self.__type_params__, self.__value__ = name, (), value
-
-    __call__ = None  # so that typing of 3.10 takes it for a type
-
-
-@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
-def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
-    Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {
-        "$ref": "#/$defs/Tree",
-        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
-    }
-    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
-    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
-
-
 # --- properties: any type of ours, any value of it
 OFFSETS = st.none() | st.integers(-86_399, 86_399).map(
     lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
@@ -2136,7 +1784,7 @@ LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of di
         Literal["a", "b"]: st.sampled_from("ab"),
         bytes: st.binary(),
         uuid.UUID: st.uuids(),
-        decimal.Decimal: st.decimals(allow_nan=False),
+        decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
         datetime.date: st.dates(),
         datetime.datetime: st.datetimes(timezones=OFFSETS),
         datetime.time: st.times(timezones=OFFSETS),
@@ -2156,7 +1804,7 @@ SPELLED = {
     datetime.timedelta,
     ipaddress.IPv4Address,
 }
-KEYS = [str, int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]]
+KEYS = [str, *([int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]] if "types" in HERE_ARE else [])]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
 NAMES = st.lists(
     st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True
@@ -2691,30 +2339,6 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
     assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
 
 
-def test_a_field_as_a_default_is_read():
-    def look(
-        place: str = Field(description="Where."),
-        days: int = Field(default=3, metadata=[Says(ge=1)]),
-        when: datetime.date = Field(default=None),          # noqa: B008
-        tags: list = Field(default_factory=list),           # noqa: B008
-    ):
-        return place, days, when, tags
-
-    assert parameters_of(look) == object_with(
-        ["place"],
-        place={**STRING, "description": "Where."},
-        days={**INTEGER, "minimum": 1, "default": 3},
-        when={"anyOf": [text_with(format="date"), NULL], "default": None},
-        tags=array_of({}),
-    )
-    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
-    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
-    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
-    assert made[0] is not made[1]
-    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
-        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
-
-
 def test_odd_parameter_names_survive():
     def odd(
         title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
@@ -2826,33 +2450,6 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
 
 
 @pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
-def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
-    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
-
-
-def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children):
-        return children
-
-    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
-    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
-    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
-
-
-@pytest.mark.parametrize(
     "func, options, problems",
     [
         (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
@@ -2871,23 +2468,6 @@ def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
             {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
             ['parameters: "days" is filled in by the program (leave it out)'],
         ),
-        (
-            forecast,
-            {"parameters": int},
-            [
-                "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": Node},
-            [
-                'parameters: "value" is no parameter (there are: place, days, unit, when)',
-                'parameters: "children" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
         (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
         (type, {}, ["no signature found"]),
     ],
@@ -2900,82 +2480,18 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 
 
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
-    def bad(call: typing.Callable, shape: "Nowhere", who: Injected[str], good: int): ...  # noqa: F821
+    def bad(call: typing.Callable, shape: complex, who: Injected[str], good: int): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(bad)
     for problem in (
         "call: Callable has no JSON form (write",
-        "shape: NameError: name 'Nowhere' is not defined",
-        'who: has no value (write inject={"who": ...}, or a default)',
+        "shape: complex has no JSON form (write tuple[float, float])",
     ):
         assert problem in str(caught.value)
 
 
 # --- string annotations
-MODULE = """
-import dataclasses, functools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nowhere import Missing
-
-def logged(func):
-    @functools.wraps(func)
-    def wrapper(*args, **kwargs):
-        return func(*args, **kwargs)
-    return wrapper
-
-def make():
-    @dataclasses.dataclass
-    class Local:
-        number: int
-        inner: list[Local] = dataclasses.field(default_factory=list)
-    def use(it: Local, hidden: Missing = None) -> Missing:
-        return Local, it
-    return use
-
-def hides(it: int, hidden: Missing): ...
-"""
-
-
-LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
-
-
-@pytest.fixture(params=LATE)
-def written_apart(tmp_path, monkeypatch, request):
-    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("written_apart")
-    yield module
-    del sys.modules["written_apart"]
-
-
-def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
-    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
-        Local, it = bound_and_called(
-            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
-        )
-        assert alike(it, Local(1, [Local(2)]))
-
-
-def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
-        "it"
-    ]
-    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
-        parameters_of(written_apart.hides)
-
-
-def test_a_class_of_the_calling_function_is_found_by_its_name():
-    @dataclasses.dataclass
-    class Here:
-        number: int
-
-    def use(it: "Here"):
-        return it
-
-    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
@@ -3026,6 +2542,13 @@ def test_the_fault_in_a_text_is_named(text, fault):
 def test_results_are_equal_where_what_the_model_reads_is_equal():
     assert ToolResult("1", "f", "3", value=3) == ToolResult("1", "f", "3", error=ValueError())
     assert ToolResult("1", "f", "3") != ToolResult("2", "f", "3")
+
+
+def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
+    assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
+    for wrong in (("text", "image/png"), (b"x", None)):
+        with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
+            Media(*wrong)
 
 
 # ---------------------------------------------------------------------------
@@ -3166,16 +2689,60 @@ def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
             assert set(sent["required"]) == set(types)
 
 
-CHOICES_AS = {                              # of a word each, and of a name
-    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
+CHOICES_AS = {                              # of a word each, of a name, and of several
+    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}, {
+        "type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": name}} for name in "fg"]}}],
 }
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format):
-    auto, none, required, named = CHOICES_AS[api_format]
+    auto, none, required, named, several = CHOICES_AS[api_format]
     choices = [build_tool_choice(choice, api_format=api_format) for choice in ("auto", "none", "required", "any", "f")]
-    assert choices == [auto, none, required, required, named]
+    assert choices == [auto, none, required, required, named] and build_tool_choice(["f"], api_format=api_format) == named
+    if several is None:
+        with pytest.raises(ValueError, match=f"tool_choice: {api_format} takes one name"):
+            build_tool_choice(["f", "g"], api_format=api_format)
+    else:
+        assert build_tool_choice(iter(["f", "g"]), api_format=api_format) == several
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("choice", ["any tool", "", "größe", None, 5, [], ["f", 5], ["a b"]])
+def test_a_tool_choice_that_is_neither_a_word_nor_a_name_is_refused(choice, api_format):
+    with pytest.raises(ValueError, match='tool_choice: must be "auto", .* a list of names'):
+        build_tool_choice(choice, api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_what_a_tool_has_for_an_api_is_added_to_what_is_sent(api_format):
+    plain = tool_taking(CITY_ONLY)
+    more = {"cache_control": {"type": "ephemeral"}, "examples": [{"city": "Oslo"}]}
+    tool = tool_taking(CITY_ONLY, extra={api_format: more, "other": {"a": 1}, "note": "mine"})
+    sent, = build_tool_schemas([tool], api_format=api_format)
+    assert sent == {**build_tool_schemas([plain], api_format=api_format)[0], **more}
+    sent["cache_control"].clear()
+    assert tool.metadata.extra[api_format] == more and more["cache_control"]
+
+
+@pytest.mark.parametrize("says, asked, place", [
+    (None, "first", 0), (None, True, -1), (True, "first", 0), ("first", False, 0), ("first", True, 0), (True, False, -1),
+    (False, "first", None)])
+def test_the_reason_stands_first_where_one_of_them_says_so(says, asked, place):
+    tool = tool_taking({**CITY_ONLY, "properties": {"city": {}, "days": {}}}, think_augment=says)
+    for api_format in API_FORMATS:
+        sent, = build_tool_schemas([tool], api_format=api_format, think_augment=asked)
+        sent = sent.get("function", sent)
+        names = [*next(sent[key] for key in ("parameters", "input_schema", "parametersJsonSchema", "inputSchema")
+                       if key in sent)["properties"]]
+        assert (TOOLCALL_REASON in names) is (place is not None)
+        assert place is None or names[place] == TOOLCALL_REASON
+
+
+def test_a_reason_that_a_foreign_schema_declares_keeps_its_place():
+    declared = {"type": "object", "properties": {"city": {"type": "string"}, TOOLCALL_REASON: {"type": "integer"}}}
+    assert [*parameters_as("openai-chat", declared, think_augment="first")["properties"]] == ["city", TOOLCALL_REASON]
 
 
 @pytest.mark.parametrize("build", [
@@ -3430,7 +2997,97 @@ def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
                           invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
     messages, calls = toolreg._read_turn(langchain, "openai-chat")
     assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert messages[0]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert parse_tool_calls(messages) == calls
+    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
+
+
+ANSWERS_AS = {                              # a whole answer, of (its message, why it ended)
+    "openai-chat": lambda message, reason: {"choices": [{"message": message, "finish_reason": reason}]}}
+CUT_BY, TAKEN_BACK_BY = {"openai-chat": "length"}, {"openai-chat": "content_filter"}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_cut_answer_runs_only_calls_whose_arguments_came_also_when_it_is_read_again(api_format):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda path="/": ran.append(path), name="wipe")
+    calls = [ToolCall("a", "wipe", {"path": "x"}), ToolCall("b", "wipe", {})]
+    message = build_assistant_messages(calls, api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, CUT_BY[api_format])
+    registry.respond(answer)
+    assert ran == ["x"]
+    history, read = toolreg._read_turn(answer, api_format)
+    assert [call.arguments for call in read] == [{"path": "x"}, "{"] == [call.arguments for call in parse_tool_calls(history)]
+    registry.respond(ANSWERS_AS[api_format](message, None))
+    assert ran == ["x", "x", "/"]
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_an_answer_that_was_taken_back_runs_no_calls(api_format):
+    message = build_assistant_messages([ToolCall("a", "f", {"path": "x"})], api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, TAKEN_BACK_BY.get(api_format))
+    assert [call.arguments for call in parse_tool_calls(answer)] == ["{" if api_format in TAKEN_BACK_BY else {"path": "x"}]
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("name", ["multi_tool_use.parallel", "größe", "a b", "x" * 80, "f\n"])
+def test_a_name_that_a_model_made_up_is_legal_in_the_history_and_itself_in_the_error(name, api_format):
+    answer = build_assistant_messages([ToolCall("a", "f", {})], api_format=api_format)
+    answer = json.loads(json.dumps(answer).replace('"f"', json.dumps(name)))
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    result, = ToolRegistry().execute_tool_calls(calls)
+    assert calls[0].name == name and toolreg._shown(name) in result.content
+    results = build_tool_result_messages([result], api_format=api_format)
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", parse_tool_calls(history)[0].name)
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", found) for found in re.findall('"name": "(.*?)"', json.dumps(results)))
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_lone_surrogates_never_reach_a_message(api_format):
+    answer = build_assistant_messages([ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]})], api_format=api_format)
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    results = build_tool_result_messages([ToolResult(calls[0].id, "f", "a\ud800é")], api_format=api_format)
+    assert json.dumps([history, results], ensure_ascii=False).encode()
+    assert "a\\ud800é" in str(results).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])
+def test_an_object_that_stands_for_what_is_absent_is_none(kind):
+    absent = type(kind, (), {})()
+    message = SdkObject(role="assistant", content=absent, tool_calls=[
+        SdkObject(id=absent, type=absent, function=SdkObject(name="f", arguments=absent))])
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == [("f", {})]
+    assert parse_tool_calls(SdkObject(role="assistant", content="Hi.", tool_calls=absent)) == []
+
+
+@pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
+def test_what_waits_for_an_answer_is_never_skipped(entry):
+    with pytest.raises(TypeError, match="api_format="):
+        parse_tool_calls({"role": "assistant", "tool_calls": [CHAT_CALL, entry]})
+
+
+def test_a_call_of_an_unknown_type_damages_nobodys_id():
+    weird = {**CHAT_CALL, "id": "w", "type": "weird"}
+    message = {"role": "assistant", "content": "", "tool_calls": [weird, CHAT_CALL]}
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["w", "i"]
+
+
+def test_what_an_sdk_added_for_the_program_is_not_sent_back():
+    class Model(SdkObject):
+        def model_dump(self, exclude, **_):
+            return {key: value.model_dump(exclude.get(key, {})) if isinstance(value, Model) else
+                    [each.model_dump(exclude.get(key, {}).get(at, {})) for at, each in enumerate(value)]
+                    if isinstance(value, list) else value for key, value in self.__dict__.items()
+                    if exclude.get(key) is not True}
+
+    class Parsed(Model):
+        __api_exclude__ = {"parsed"}
+    call = Parsed(parsed=1, id="i", type="function", function=Parsed(parsed=2, name="f", arguments=ARGUMENTS_TEXT))
+    message = Parsed(role="assistant", content="", parsed={"x": 1}, tool_calls=[call])
+    assert toolreg._read_turn(message, "openai-chat")[0] == [{"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}]
 
 
 JUNK = [None, 5, 1e300, "x", "", True, [], {}, [None], [[]], {"type": "function"}, 10**30, ...]      # ...: left out
@@ -3789,6 +3446,7 @@ def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_say
     assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
 
 
+@of("strict")
 def test_strict_needs_coercion():
     with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
         ToolRegistry([add], coerce=False).get_schemas(strict=True)
@@ -3912,7 +3570,7 @@ def test_what_after_call_raises_is_raised():
 
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
-    (float("nan"), '"NaN"'), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), '"2024-02-29"'), ({1: {2}}, '{"1": [2]}'),
+    (float("nan"), "NaN"), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), "2024-02-29"), ({1: {2}}, '{"1": [2]}'),
 ])
 def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
     registry = ToolRegistry()
@@ -3954,7 +3612,7 @@ def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
 
 def test_a_tool_that_words_its_own_answer_gives_text_and_value():
     registry = ToolRegistry([])
-    registry.register(lambda: toolreg._Answer("2 images", [1, 2]), name="t")
+    registry.register(lambda: Answer("2 images", [1, 2]), name="t")
     assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
 
 
@@ -3978,6 +3636,7 @@ def threads():
     return threading
 
 
+@of("anthropic")
 def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
     def grow(items: list) -> list:
         items.append("grown")
@@ -4249,6 +3908,137 @@ def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
         assert [schema["function"]["name"] for schema in registry.get_schemas()] == [each for each in names if each not in off]
 
 
+# --- a run's own registry
+def whoami(user: Injected[str], greeting: str = "hi") -> str:
+    return f"{greeting} {user}"
+
+
+def test_a_registry_injects_what_tools_declare_and_says_what_it_lacks():
+    registry = ToolRegistry([whoami])
+    lacking = registry.invoke("whoami", {})
+    assert lacking.content == 'Error: the tool "whoami" cannot be called now.\nGo on without it.'
+    assert str(lacking.error) == "user: has no value (write inject={'user': ...}, or a default)"
+    variable = contextvars.ContextVar("variable", default="ann")
+    for inject, content in (({"user": "u-7"}, "hi u-7"), ({"user": variable}, "hi ann")):
+        run = registry.copy(inject=inject)
+        assert {result.content for result in invoked(run, "whoami", {})} == {content}
+        assert "user" not in json.dumps(run.get_schemas())
+        assert "user: is not allowed here" in run.invoke("whoami", {"user": "eve"}).content
+
+
+def test_what_a_tool_injects_itself_is_its_own_but_for_what_it_declares_injected():
+    def both(user: Injected[str], key: str) -> str:
+        return user + key
+    registry = ToolRegistry(inject={"user": "run", "key": "run"})
+    registry.register(both, inject={"user": "tool", "key": "tool"})
+    assert registry.invoke("both", {}).value == "runtool"
+
+
+def test_a_copy_has_the_same_tools_and_other_options_and_goes_its_own_way():
+    seen = []
+    shared = weather_registry(inject={"a": 1}, max_workers=3, coerce=False)
+    shared.disable("add", "later")
+    run = shared.copy(inject={"b": 2}, before_call=lambda call, reason: seen.append(call.name), max_result=5)
+    assert (run.inject, run.max_workers, run.coerce, run.max_result) == ({"a": 1, "b": 2}, 3, False, 5)
+    assert run.invoke("add", {"a": 1}).is_error and run.list_tools() == shared.list_tools()
+    assert len(run.get_schemas()) == 1 and seen == []
+    run.enable("add")
+    shared.unregister("get_weather")
+    run.register(raising(ValueError()), name="new")
+    assert run.list_tools() == ["get_weather", "add", "new"] and shared.list_tools() == ["add"]
+    assert shared.get_schemas() == [] and shared.inject == {"a": 1} and shared.before_call is None
+    with pytest.raises(TypeError):
+        shared.copy(nonsense=1)
+    with pytest.raises(TypeError, match="inject: must be a dict"):
+        ToolRegistry(inject=["a"])
+
+
+def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
+    class Mine(ToolRegistry):
+        def __init__(self, name):
+            super().__init__([add])
+            self.name = name
+    run = Mine("x").copy(max_result=9)
+    assert (type(run), run.name, run.max_result, run.list_tools()) == (Mine, "x", 9, ["add"])
+
+
+# --- results that are more than text
+@pytest.mark.parametrize("value, content, program", [
+    (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
+    (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
+    (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+])
+def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    for result in invoked(registry, "t", {}):
+        assert (result.content, result.value, result.media) == (content, program, (Media(b"abc", "image/png"),))
+
+
+@pytest.mark.parametrize("value, content", [
+    (Answer("2 images", [1]), "2 images"), (Answer(["a", "b"], 1), "a\nb"), (["a", "b"], '["a", "b"]'), ([], "[]"),
+    (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
+    ([datetime.date(2024, 2, 29)], '["2024-02-29"]')])
+def test_what_json_spells_as_text_comes_without_quotes_at_the_top(value, content):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    assert [(result.content, result.media) for result in invoked(registry, "t", {})] == [(content, ())] * len(
+        invoked(registry, "t", {}))
+
+
+def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
+    registry = ToolRegistry(max_result=4)
+    registry.register(lambda n: "x" * n, name="t")
+    registry.register(raising(ToolError("y" * 6)), name="fails")
+    assert registry.invoke("t", {"n": 4}).content == "xxxx" and registry.invoke("t", {"n": 9}).value == "x" * 9
+    for result in invoked(registry, "t", {"n": 9}):
+        assert result.content == "xxxx\n[cut here: 5 more characters]"
+    assert registry.invoke("fails", {}).content == "yyyy\n[cut here: 2 more characters]"
+    with pytest.raises(ValueError, match="max_result"):
+        ToolRegistry(max_result=0)
+
+
+def test_a_failure_is_one_warning_with_its_traceback_and_what_a_tool_says_is_none(caplog):
+    registry = ToolRegistry([add])
+    registry.register(raising(ValueError("bad")), name="fails")
+    registry.register(raising(ToolError("told")), name="says")
+    for result in (*invoked(registry, "says", {}), *invoked(registry, "nothing", {}), *invoked(registry, "add", {})):
+        assert result.is_error and not caplog.records
+    results = invoked(registry, "fails", {})
+    assert len(caplog.records) == len(results)
+    for record in caplog.records:
+        assert (record.name, record.levelname, record.getMessage()) == ("toolreg", "WARNING", 'the tool "fails" failed')
+        assert record.exc_info[0] is ValueError
+
+
+def test_a_result_says_how_long_its_call_took():
+    registry = ToolRegistry()
+    registry.register(lambda: time.sleep(0.02), name="t")
+    assert all(0.02 <= result.seconds < 10 for result in invoked(registry, "t", {}))
+    assert 0 < registry.invoke("nothing", {}).seconds < 10
+
+
+# --- the reason first
+@pytest.mark.parametrize("registry_says, tool_says, order", [
+    ("first", None, [TOOLCALL_REASON, "a", "b"]), (True, "first", [TOOLCALL_REASON, "a", "b"]),
+    ("first", True, [TOOLCALL_REASON, "a", "b"]), (True, True, ["a", "b", TOOLCALL_REASON]), ("first", False, ["a", "b"]),
+    (False, "first", [TOOLCALL_REASON, "a", "b"])])
+def test_the_reason_may_be_asked_for_first(registry_says, tool_says, order):
+    registry = ToolRegistry()
+    registry.enable_think_augment(registry_says)
+    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
+    assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"]) == order
+    assert registry.invoke("add", {TOOLCALL_REASON: "why", "a": 1}).reason == "why"
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ToolMetadata(think_augment="last"), lambda: ToolRegistry(think_augment="last"),
+    lambda: ToolRegistry().enable_think_augment("last"), lambda: build_tool_schemas([], think_augment="last")])
+def test_any_other_place_of_the_reason_is_refused(make):
+    with pytest.raises(ToolDefinitionError, match='think_augment: must be True, False or "first" .got "last".'):
+        make()
+
+
 def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, monkeypatch):
     core = load_copy(CORE, tmp_path, monkeypatch)
     async def later() -> int:
@@ -4422,6 +4212,156 @@ def test_what_a_model_raises_is_raised(error):
     def model(**_):
         raise error
     with pytest.raises((ValueError, RuntimeError)):
+        run_agent(model, "go", weather_registry())
+
+
+def loops(model, messages, registry, **options):
+    """Give the new messages of a run on every path that this copy has; the model is made anew for each."""
+    async def alist():
+        return [message async for message in aagent_loop(model(), messages, registry, **options)]
+    return [list(agent_loop(model(), messages, registry, **options)),
+            *([asyncio.run(alist())] if "async" in HERE_ARE else [])]
+
+
+def test_a_choice_is_kept_until_a_call_fitted():
+    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
+    run_agent(model, "go", weather_registry(), tool_choice="required")
+    assert [asked["tool_choice"] for asked in seen] == ["required", "required", "auto"]
+
+
+def test_a_choice_may_be_a_list_of_names():
+    calls = [ToolCall("1", "get_weather", {"city": "Oslo"}), ToolCall("2", "add", {"a": 1})]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add"])
+    assert seen[0]["tool_choice"]["function"] == {"name": "add"} and "only the tool" in history[2]["content"]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add", "get_weather"])
+    assert seen[0]["tool_choice"] == "required" and [each["content"] for each in history[2:4]] == ["Oslo 1 c", "1"]
+    for wrong, error in (([], TypeError), ([5], TypeError), (["add", "nothing"], ToolNotFoundError)):
+        with pytest.raises(error):
+            run_agent(model, "go", weather_registry(), tool_choice=wrong)
+
+
+def test_what_nobody_injects_is_refused_before_the_model_is_asked():
+    for run in (agent_loop, run_agent):
+        with pytest.raises(ToolDefinitionError, match='tool "whoami": user: has no value'):
+            run(lambda **_: pytest.fail("asked"), "go", ToolRegistry([whoami]))
+    registry = ToolRegistry([whoami])
+    registry.disable("whoami")
+    assert run_agent(scripted_model("hi"), "go", registry)[-1]["content"] == "hi"
+
+
+def test_tools_run_in_the_context_in_which_the_loop_was_called():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    def where() -> str:
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return agent_loop(scripted_model(ToolCall("1", "where", {}), "ok"), "go", ToolRegistry([where]))
+    loop = contextvars.copy_context().run(called_there)
+    assert [message["content"] for message in loop][1] == "called" and variable.get() == "elsewhere"
+
+
+@pytest.mark.parametrize("error", [ConnectionError("lost"), KeyboardInterrupt(), StopIteration(), ToolRegError("x")])
+def test_whatever_ends_a_run_carries_the_messages(error):
+    def fails(messages):
+        raise error
+    def model():
+        return scripted_model(ToolCall("1", "add", {"a": 1}), fails)
+    expected = RuntimeError if isinstance(error, StopIteration) else type(error)
+    with pytest.raises(expected) as caught:
+        run_agent(model(), "go", weather_registry())
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
+    if expected is ConnectionError:
+        assert caught.value is error
+        resumed = run_agent(scripted_model("done"), caught.value.messages, weather_registry())
+        assert len(resumed) == 4 and history_faults(resumed) == []
+
+
+# --- messages that end in calls
+FORMATS_HERE = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+
+
+@pytest.mark.parametrize("api_format", FORMATS_HERE)
+@pytest.mark.parametrize("answered", [0, 1, 2, 3])
+def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_format, answered):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda n: ran.append(n) or f"ran {n}", name="f")
+    calls = [ToolCall(f"c{n}", "f", {"n": n}) for n in range(3)]
+    results = [ToolResult(f"c{n}", "f", f"before {n}") for n in range(answered)]
+    user = toolreg._user_message("go", api_format)
+    messages = [user, *build_assistant_messages(calls, api_format=api_format),
+                *build_tool_result_messages(results, api_format=api_format)]
+    stored = json.loads(json.dumps(messages))
+    said = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+            "gemini": {"role": "model", "parts": [{"text": "done"}]}}.get(api_format, {"role": "assistant", "content": "done"})
+    history = run_agent(lambda **_: said, stored, registry, api_format=api_format)
+    whole = [*results, *(ToolResult(f"c{n}", "f", f"ran {n}") for n in range(answered, 3))]
+    assert sorted(ran) == list(range(answered, 3)) and stored == messages
+    assert history == [user, *build_assistant_messages(calls, api_format=api_format),
+                       *build_tool_result_messages(whole, api_format=api_format), said]
+    assert all(new[-1] == said for new in loops(lambda: lambda **_: said, stored, registry, api_format=api_format))
+
+
+def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    asked = next(agent_loop(scripted_model(ToolCall("c1", "wipe", {})), "go", registry))
+    messages = json.loads(json.dumps([{"role": "user", "content": "go"}, asked]))
+    assert ran == []
+    refused = build_tool_result_messages([ToolResult("c1", "wipe", "Not approved.", True)])
+    assert run_agent(scripted_model("ok"), [*messages, *refused], registry)[2]["content"] == "Not approved." and ran == []
+    for new in loops(lambda: scripted_model("ok"), messages, registry):
+        assert [message["role"] for message in new] == ["tool", "assistant"]
+    assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
+
+
+def test_ids_that_come_again_in_a_later_turn_are_other_calls():
+    registry = weather_registry()
+    turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
+    done = build_tool_result_messages([ToolResult("same", "add", "1")])
+    history = run_agent(scripted_model("ok"), [*turn, *done, *turn], registry)
+    assert [message["role"] for message in history] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
+
+
+# --- typed answers
+class Verdict(NamedTuple):
+    score: int
+    day: datetime.date
+
+
+@pytest.mark.parametrize("type_, arguments, value", [
+    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
+    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
+def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
+    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
+    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
+    assert toolreg.extract(model, "go", type_) == value
+    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
+    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
+
+
+def test_with_a_registry_its_tools_may_be_used_before_the_answer():
+    registry = weather_registry()
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
+    assert toolreg.extract(model, "go", bool, registry=registry) is True
+    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
+
+
+def test_an_answer_in_words_is_an_error_that_has_the_messages():
+    with pytest.raises(ToolRegError, match="answered in words") as caught:
+        toolreg.extract(scripted_model("42"), "go", int)
+    assert caught.value.messages[-1]["content"] == "42"
+
+
+def test_the_format_is_the_models_own_where_none_is_given():
+    def model(**asked):
+        return {"role": "assistant", "content": str(list(asked))}
+    model.api_format = "nonsense"
+    with pytest.raises(ValueError, match="api_format: must be one of"):
         run_agent(model, "go", weather_registry())
 
 
@@ -4636,6 +4576,29 @@ def test_async_tools_give_equal_results_on_all_paths(kinds):
             asyncio.run(one_by_one())]
     assert all(way == ways[0] for way in ways)
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
+
+
+def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    async def where() -> str:
+        await asyncio.sleep(0)
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return aagent_loop(scripted_model(ToolCall("1", "where", {}), ToolCall("2", "where", {}), "ok"), "go", ToolRegistry([where]))
+    async def main():
+        return [message async for message in contextvars.copy_context().run(called_there)]
+    messages = asyncio.run(main())
+    assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert messages[1]["content"] == messages[3]["content"] == "called"
+
+
+def test_what_ends_an_async_run_carries_the_messages():
+    def fails(messages):
+        raise ConnectionError("lost")
+    with pytest.raises(ConnectionError) as caught:
+        asyncio.run(arun_agent(scripted_model(ToolCall("1", "add", {"a": 1}), fails), "go", weather_registry()))
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
 
 
 @pytest.mark.parametrize("options, error", [
@@ -5131,7 +5094,564 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
 # ---------------------------------------------------------------------------
-# (to come)
+class Modelled:
+    """Is like a pydantic model, as far as we look."""
+
+    def model_dump(self, mode, by_alias):
+        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
+
+
+class Attribute(NamedTuple):
+    name: str
+    alias: "str | None" = None
+
+
+class Attrs:
+    """Is like an attrs class, as far as we look."""
+
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
+    _size, shape = 3, Spot(1)
+
+
+class Table:
+    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
+
+    columns = ("x",)
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __contains__(self, name):
+        return name in self.columns
+
+    def to_dict(self, orient):
+        return [{"x": Array(1)}] if orient == "records" else {}
+
+
+class Frame(Table):
+    """Is like a table of polars, as far as we look."""
+
+    def to_dicts(self):
+        return [{"x": 2}]
+
+
+class Chunk(list):
+    """Is like a table of pyarrow, as far as we look."""
+
+    def to_pylist(self):
+        return [{"x": 3}]
+
+
+T = typing.TypeVar("T")
+
+
+Number = typing.TypeVar("Number", int, float)
+
+
+@dataclasses.dataclass
+class Box(typing.Generic[T]):
+    item: T
+    spares: "list[T]" = dataclasses.field(default_factory=list)
+
+
+class AttrsLike:
+    """Is like an attrs class, as far as we look."""
+
+    _size: int
+    shape: Optional[Pair]
+
+    class Attribute(NamedTuple):
+        name: str
+        default: Any
+        init: bool = True
+
+    class Nothing:
+        def __repr__(self):
+            return "NOTHING"
+
+    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+
+    def __init__(self, size, shape=None):
+        self._size, self.shape = size, shape
+
+
+class PydanticLike:
+    """Is like a pydantic model, as far as we look."""
+
+    def __init__(self, name, home):
+        self.name, self.home = name, home
+
+    @classmethod
+    def model_json_schema(cls):
+        person = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
+            "required": ["name", "home"],
+            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
+        }
+        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
+
+    @classmethod
+    def model_validate_json(cls, text):
+        value = json.loads(text)
+        if value["name"] == "":
+            raise PydanticLikeError
+        return cls(**value)
+
+    def model_dump(self, mode, by_alias):
+        return vars(self)
+
+
+class PydanticLikeError(Exception):
+    def errors(self):
+        return [{"msg": "must not be empty", "loc": ("name",)}]
+
+
+class OddPydanticLike(PydanticLike):
+    @classmethod
+    def model_json_schema(cls):
+        return {"type": "object", "properties": {"name": {"pattern": "("}}}
+
+
+class Says:
+    """Is like what annotated-types and pydantic put into Annotated."""
+
+    def __init__(self, **said):
+        self.__dict__.update(said)
+
+
+class Predicate(Says):
+    """Be named as a note of annotated-types."""
+
+
+class AfterValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class BeforeValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class Field(Says):
+    """Is like what pydantic's `Field(...)` gives, as far as we look."""
+
+    default = ...
+    default_factory = None
+
+    def is_required(self):
+        return self.default is ... and self.default_factory is None
+
+    def get_default(self, call_default_factory):
+        return self.default_factory() if self.default_factory else self.default
+
+
+@dataclasses.dataclass(init=False)
+class CheckedLike:
+    """Is like a dataclass of pydantic, as far as we look."""
+
+    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
+    shade: Shade
+
+    __pydantic_fields__ = {
+        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
+        "shade": Field(alias="colour", default=Shade.DARK),
+    }
+    def __init__(self, size, colour=Shade.DARK):
+        self.size, self.shade = size, colour
+
+
+@dataclasses.dataclass
+class DayBox(Box[datetime.date]):
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Twice(Box[list[T]], typing.Generic[T]):
+    third: Optional[T] = None
+
+
+class SubTwice(Twice[int]):
+    pass
+
+
+@pytest.mark.parametrize("value, form", [
+    (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
+    (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
+    (Table(), [{"x": [1]}]),
+    (Frame(), [{"x": 2}]),
+    (Chunk("x"), [{"x": 3}]),
+], ids=lambda value: type(value).__name__)
+def test_a_value_of_a_known_package_has_this_json_form(value, form):
+    test_a_value_has_this_json_form(value, form)
+
+
+FURTHER_TYPES = [  # as in TYPES
+    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
+    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
+    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
+    (dict[bool, None], None, {"true": None}, {True: None}),
+    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
+    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
+    (
+        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
+        4,
+        4,
+    ),
+    (
+        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
+        "a",
+        "a",
+    ),
+    (
+        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+        array_of(INTEGER, maxItems=3, description="Some."),
+        [],
+        [],
+    ),
+    (T, {}, 5.0, 5.0),
+    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
+    ("list[int]", array_of(INTEGER), [5.0], [5]),
+    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
+    (
+        Box[int],
+        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
+        {"item": 1.0, "spares": [2.0]},
+        Box(1, [2]),
+    ),
+    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
+    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
+    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
+    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
+    (
+        CheckedLike,
+        None,
+        {"size": 1.0, "colour": "light"},
+        CheckedLike(1, Shade.LIGHT),
+    ),
+    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
+    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
+    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
+    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
+    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
+]
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", FURTHER_TYPES, ids=lambda each: str(each)[:60])
+def test_a_further_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value):
+    test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value)
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (dict[tuple[Any, int], int], "has no JSON form (write"),
+    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
+    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
+    (Annotated[str, Says(min_length=-1)], "minLength: "),
+    ("Nowhere", "name 'Nowhere' is not defined"),
+    (list["Nowhere"], "name 'Nowhere' is not defined"),
+])
+def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
+    test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem)
+
+
+@pytest.mark.parametrize("annotation, wire, errors", [
+    (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
+    (
+        dict[tuple[int, int], int],
+        {"[1]": 1, "(": 2},
+        ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
+    ),
+    (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
+    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
+    (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
+     ['[1]: "2019-12-31" is less than 2020-01-01']),
+    (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
+     ['(root): "P1D" is not less than P1DT0H0M0S']),
+    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
+     ['(root): "0.7" is not a multiple of 0.5']),
+    (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
+    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
+    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
+     ['(root): "1.23" has more decimal places than 1']),
+    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
+     ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
+    (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
+    (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
+    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
+    (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
+    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
+    (DayBox, {"item": "x"}, ['item: "x" is not a date']),
+    (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
+    (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
+])
+def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
+    test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors)
+
+
+@pytest.mark.parametrize("func, options, problems", [
+    (
+        forecast,
+        {"parameters": int},
+        [
+            "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+    (
+        forecast,
+        {"parameters": Node},
+        [
+            'parameters: "value" is no parameter (there are: place, days, unit, when)',
+            'parameters: "children" is no parameter (there are: place, days, unit, when)',
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+])
+def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problems):
+    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
+
+
+def test_a_schema_of_a_foreign_class_is_checked_too():
+    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
+        schema_of(list[OddPydanticLike])
+
+
+def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
+    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
+        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
+                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
+        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
+                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
+        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
+
+
+def test_a_type_that_grows_without_end_is_refused():
+    @dataclasses.dataclass
+    class Growing(typing.Generic[T]):
+        inner: "Growing[list[T]]"
+
+    with pytest.raises(ToolDefinitionError, match="nested"):
+        schema_of(Growing[int])
+
+
+class Known:
+    def holds(self, value):
+        return value == "a"
+
+
+def test_functions_in_notes_are_called_with_what_was_read_or_refused():
+    of_method = Annotated[str, Predicate(func=Known().holds)]
+    assert from_json(of_method, "a") == "a"
+    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
+        from_json(of_method, "b")
+    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
+        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
+    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
+        schema_of(set[Annotated[str, AfterValidator(func=list)]])
+    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
+    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
+    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
+        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
+            ToolRegistry().register(annotated_with(note), name="f")
+
+
+def annotated_with(note):
+    def func(n: Annotated[int, note]): ...
+    return func
+
+
+def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
+    assert schema_of(AttrsLike) == {
+        "description": "Is like an attrs class, as far as we look.",
+        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
+    }
+    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
+    assert alike((value._size, value.shape), (3, Pair(1)))
+    schema = schema_of(PydanticLike)
+    assert (
+        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
+        and "discriminator" not in schema
+    )
+    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
+    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
+    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
+
+
+class Alias:
+    """Be what `type Json = ...` makes from Python 3.12 on."""
+
+    def __init__(self, name, value):
+        self.__name__, self.__type_params__, self.__value__ = name, (), value
+
+    __call__ = None  # so that typing of 3.10 takes it for a type
+
+
+def test_a_generic_type_is_named_after_its_arguments():
+    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
+
+
+def test_none_is_allowed_beside_an_alias_that_does_not_allow_it():
+    def take(alias: Optional[Alias("Either", Union[Node, int])] = 1): ...
+
+    schema = parameters_of(take)
+    assert is_valid({"alias": None}, schema) and schema["properties"]["alias"]["default"] == 1
+
+
+def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"types"}), tmp_path, monkeypatch)
+    needs = 'needs the chapter "types" (cut from this copy)'
+    for annotation, subject in [
+            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
+            (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
+            (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
+            ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"'), (Annotated[int, Says(ge=1)], "Says"),
+            (Annotated[str, Says(pattern="a")], "Says"), (Annotated[int, Predicate(func=bool)], "Predicate"),
+            (Annotated[int, Says(metadata=[Says(ge=1)])], "Says")]:
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.schema_of(annotation)
+        assert f"{subject} {needs}" in str(caught.value)
+
+    def look(n: int = Field(default=3)): ...
+    with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
+        core.parameters_of(look)
+    with pytest.raises(core.ToolDefinitionError, match=r'parameters: (\w+\.)?Node needs the chapter "types"'):
+        core.Tool.from_function(lambda **given: given, name="f", parameters=Node)
+    for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
+        assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
+
+
+@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
+def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
+    Tree = make("Tree", Union[int, typing.List["Tree"]])
+    assert schema_of(Tree) == {
+        "$ref": "#/$defs/Tree",
+        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
+    }
+    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
+    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
+
+
+def test_a_field_as_a_default_is_read():
+    def look(
+        place: str = Field(description="Where."),
+        days: int = Field(default=3, metadata=[Says(ge=1)]),
+        when: datetime.date = Field(default=None),          # noqa: B008
+        tags: list = Field(default_factory=list),           # noqa: B008
+    ):
+        return place, days, when, tags
+
+    assert parameters_of(look) == object_with(
+        ["place"],
+        place={**STRING, "description": "Where."},
+        days={**INTEGER, "minimum": 1, "default": 3},
+        when={"anyOf": [text_with(format="date"), NULL], "default": None},
+        tags=array_of({}),
+    )
+    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
+    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
+    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
+    assert made[0] is not made[1]
+    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
+        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
+
+
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children):
+        return children
+
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+MODULE = """
+import dataclasses, functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nowhere import Missing
+
+def logged(func):
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapper
+
+def make():
+    @dataclasses.dataclass
+    class Local:
+        number: int
+        inner: list[Local] = dataclasses.field(default_factory=list)
+    def use(it: Local, hidden: Missing = None) -> Missing:
+        return Local, it
+    return use
+
+def hides(it: int, hidden: Missing): ...
+"""
+
+
+LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
+
+
+@pytest.fixture(params=LATE)
+def written_apart(tmp_path, monkeypatch, request):
+    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("written_apart")
+    yield module
+    del sys.modules["written_apart"]
+
+
+def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
+    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
+        Local, it = bound_and_called(
+            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
+        )
+        assert alike(it, Local(1, [Local(2)]))
+
+
+def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
+    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
+        "it"
+    ]
+    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
+        parameters_of(written_apart.hides)
+
+
+def test_a_class_of_the_calling_function_is_found_by_its_name():
+    @dataclasses.dataclass
+    class Here:
+        number: int
+
+    def use(it: "Here"):
+        return it
+
+    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 # ---------------------------------------------------------------------------
@@ -5199,6 +5719,12 @@ def test_strict_mode_leaves_what_is_required_as_it_is():
     ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
      "#here cannot be said"),
     ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "properties": {"a": {"type": "string"}}}},
+      "$defs": {"d": {"type": "object", "additionalProperties": False}}}, "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "minimum": 3}}, "$defs": {"d": {"type": "integer"}}},
+     "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x", "y"]},
+     "a required name that is not declared cannot be said"),
 ])
 def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
     with pytest.raises(ToolDefinitionError, match=fault):
@@ -5242,7 +5768,14 @@ RESPONSES_CALL = {"id": "fc_1", "call_id": "i", "type": "function_call", "name":
 RESPONSES = {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, RESPONSES_CALL]}
 TOOL_AS["openai-responses"] = {"type": "function", "name": "get_weather", "description": "Do it.",
                                "parameters": CITY_ONLY, "strict": False}
-CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}]
+CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}, {
+    "type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": name} for name in "fg"]}]
+UNREADABLE["openai-responses"] = [              # what waits for an answer that nobody here can give
+    *([{"type": kind, "call_id": "c", "id": "x", "name": "code", "input": "1"}] for kind in (
+        "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
+        "mcp_approval_request")),
+    [RESPONSES_CALL, {"type": "tool_search_call", "execution": "client", "call_id": "c", "arguments": {}}],
+    [{"type": "function_call", "id": "c", "name": "f", "arguments": {"a": 1}}]]     # Gemini's Interactions API
 SPELLED_CALLS["openai-responses"] = {"plain": (RESPONSES_CALL, "i"), "object": (SdkObject(**RESPONSES_CALL), "i")}
 SPELLED_MESSAGES["openai-responses"] = {
     "plain": RESPONSES,
@@ -5251,11 +5784,16 @@ SPELLED_MESSAGES["openai-responses"] = {
 }
 WITHOUT_CALLS["openai-responses"] = [
     {"output": []}, [{"type": "web_search_call", "id": "ws", "action": {}},
-                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}]]
+                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"},
+                     {"type": "tool_search_call", "execution": "server", "call_id": None, "arguments": {}}]]
 GOES_ON["openai-responses"] = [
     {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
     {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}]
 TEXT_IS_KEPT.append("openai-responses")
+ANSWERS_AS["openai-responses"] = lambda items, reason: {
+    "output": items, "status": "incomplete" if reason else "completed",
+    "incomplete_details": {"reason": reason} if reason else None}
+CUT_BY["openai-responses"], TAKEN_BACK_BY["openai-responses"] = "max_output_tokens", "content_filter"
 MESSAGES_AS["openai-responses"] = (
     [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
     [{"type": "function_call_output", "call_id": "a", "output": "ok"},
@@ -5269,6 +5807,14 @@ KEPT_TURNS["openai-responses"] = [
 def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
     item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
     assert parse_tool_calls([item])[0].arguments == expected
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"status": "failed", "error": {"code": "server_error", "message": "sorry"}, "output": []}, "sorry"),
+    ({"status": "failed", "error": None, "output": [{"type": "message", "role": "assistant", "content": []}]}, "failed")])
+def test_a_responses_answer_that_failed_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}|an assistant message.*"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="openai-responses")
 
 
 @of("responses", "strict")
@@ -5300,7 +5846,7 @@ def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_
 # ---------------------------------------------------------------------------
 ANTHROPIC_CALL = {"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}
 TOOL_AS["anthropic"] = {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}
-CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}]
+CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}, None]
 SPELLED_CALLS["anthropic"] = {"plain": (ANTHROPIC_CALL, "i"), "object": (SdkObject(**ANTHROPIC_CALL), "i")}
 SPELLED_MESSAGES["anthropic"] = {
     "plain": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, ANTHROPIC_CALL]},
@@ -5316,19 +5862,46 @@ MESSAGES_AS["anthropic"] = (
     [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
     [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
                                   {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}])
+ANSWERS_AS["anthropic"] = lambda message, reason: {**message, "stop_reason": reason}
+CUT_BY["anthropic"], TAKEN_BACK_BY["anthropic"] = "max_tokens", "refusal"
 KEPT_TURNS["anthropic"] = [
     ({"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, ANTHROPIC_CALL]}, ...),
     ({"role": "assistant", "content": "Hello."}, ...),
-    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
-     {"role": "assistant", "content": []}),
+    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": "\n"}, {"type": "text", "text": "", "citations": None}]}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": " "}, ANTHROPIC_CALL]},
+     {"role": "assistant", "content": [ANTHROPIC_CALL]}),
+    ({"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}, ANTHROPIC_CALL]}, ...),
     ([ToolCall("i", "f", {})],
      {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]})]
+
+
+def test_an_id_that_anthropic_would_not_take_is_the_same_legal_one_in_call_and_result():
+    call, = parse_tool_calls([{**CHAT_CALL, "id": "functions.look:0"}])
+    message, = build_assistant_messages([call], api_format="anthropic")
+    results, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="anthropic")
+    assert message["content"][0]["id"] == results["content"][0]["tool_use_id"] == "functions_look_0"
+
+
+@of("anthropic", "strict")
+def test_strict_is_sent_to_anthropic_where_the_tool_itself_says_so_in_the_words_that_it_takes():
+    closed = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"],
+              "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(closed, strict=True)], api_format="anthropic")
+    assert sent["strict"] is True and sent["input_schema"] == {**closed, "properties": {"n": {"type": "integer"}}}
+    for tool in (tool_taking(closed), tool_taking(closed, strict=False)):
+        sent, = build_tool_schemas([tool], api_format="anthropic", strict=True)
+        assert "strict" not in sent and sent["input_schema"] == closed
+    ring = {**TREE_OF_NODES, "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(ring, strict=True)], api_format="anthropic")
+    assert "strict" not in sent and sent["input_schema"] == ring       # it takes nothing that refers to itself
 
 
 def test_a_text_that_anthropic_would_not_take_back_is_mended_in_the_history():
     cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
     messages, calls = toolreg._read_turn(cut, "anthropic")
-    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+    assert messages[0]["content"][0]["input"] == {"arguments_as_text": '{"city": "O'}
+    assert parse_tool_calls(messages) == calls == [ToolCall("i", "f", '{"city": "O')]
 
 
 def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
@@ -5349,7 +5922,8 @@ GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}
 GEMINI_OBJECT = SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"}))
 TOOL_AS["gemini"] = {"name": "get_weather", "description": "Do it.", "parametersJsonSchema": CITY_ONLY}
 CHOICES_AS["gemini"] = [*({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
-                        {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}]
+                        *({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}}
+                          for names in (["f"], ["f", "g"]))]
 SPELLED_CALLS["gemini"] = {
     "plain": (GEMINI_CALL, "i"), "without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None),
     "object": (GEMINI_OBJECT, None), "bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i")}
@@ -5369,10 +5943,14 @@ MESSAGES_AS["gemini"] = (
     [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
     [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
                                 {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}])
+ANSWERS_AS["gemini"] = lambda message, reason: {"candidates": [{"content": message, "finishReason": reason}]}
+CUT_BY["gemini"] = "MAX_TOKENS"
 KEPT_TURNS["gemini"] = [
     ({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}, ...),
     (SPELLED_MESSAGES["gemini"]["plain"], SPELLED_MESSAGES["gemini"]["plain"]["candidates"][0]["content"]),
-    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]})]
+    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
+    ({"role": "model"}, []), ({"role": "model", "parts": []}, []), ({"role": "model", "parts": [{"text": ""}]}, []),
+    ({"role": "model", "parts": [{"text": "", "thoughtSignature": "c2ln"}]}, ...)]
 
 
 def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
@@ -5381,6 +5959,16 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
     assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
     answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
     assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, "SAFETY"),
+    (SdkObject(candidates=None, prompt_feedback=SdkObject(block_reason="OTHER")), "OTHER"),
+    ({"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}, "prohibited_content"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
 
 
 @pytest.mark.parametrize("schema, gemini", [
@@ -5474,6 +6062,161 @@ def test_chat_text_and_what_servers_add_is_kept():
     assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
 
 
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
+     [("a", "f", '{"x":5}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
+      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
+     [("7", "f", "{}"), ("8", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
+])
+def test_a_delta_without_a_name_begins_no_call_and_a_known_id_says_more_than_an_index(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]] == calls
+
+
+# how servers spell the deltas of a call: (the index, the id, the name) of its first delta, and of the others
+SPELLINGS_OF_DELTAS = {
+    "by the book": lambda at, first: (at, f"id{at}" if first else None, first),
+    "all said again": lambda at, first: (at, f"id{at}", True),
+    "index 0 each time, with ids": lambda at, first: (0, f"id{at}", first),
+    "no index": lambda at, first: (None, f"id{at}" if first else None, first),
+    "no index, with ids": lambda at, first: (None, f"id{at}", first),
+    "an empty id": lambda at, first: (at, f"id{at}" if first else "", first),
+    "no ids": lambda at, first: (at, None, first),
+    "a new id each time": lambda at, first: (at, f"id{at}" if first else f"noise{at}", first),
+}
+INTERLEAVED = {"by the book", "all said again", "index 0 each time, with ids", "no index, with ids", "an empty id",
+               "no ids", "a new id each time"}
+
+
+@settings(max_examples=150)
+@given(st.sampled_from([*SPELLINGS_OF_DELTAS]), st.data())
+def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, data):
+    calls = data.draw(st.lists(st.tuples(st.sampled_from("fgh"), st.dictionaries(st.text(max_size=3), call_values,
+                                                                                min_size=1, max_size=3)), min_size=1, max_size=4))
+    pieces = []
+    for _, arguments in calls:
+        text, cuts = json.dumps(arguments), data.draw(st.lists(st.integers(0, 40), max_size=5).map(sorted))
+        pieces.append([text[start:end] for start, end in zip([0, *cuts], [*cuts, None])])
+    order = [at for at, texts in enumerate(pieces) for _ in texts]
+    if spelling in INTERLEAVED:              # the calls begin in order; their deltas may come in any
+        firsts = list(range(len(calls)))
+        rest = list(order)
+        for at in firsts:
+            rest.remove(at)
+        order = firsts + data.draw(st.permutations(rest))
+    deltas, seen = [], set()
+    for at in order:
+        index, call_id, named = SPELLINGS_OF_DELTAS[spelling](at, at not in seen)
+        seen.add(at)
+        deltas.append([call_delta(index, call_id, calls[at][0] if named else None, pieces[at].pop(0))])
+    got = parse_tool_calls(collect_stream(chat_chunks(*deltas)))
+    assert [(call.name, call.arguments) for call in got] == [(name, json.loads(json.dumps(each))) for name, each in calls]
+
+
+@pytest.mark.parametrize("key, deltas, kept", [
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0, "format": "v1"},
+      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}]),
+    ("thinking_blocks", [[{"type": "thinking", "thinking": "a"}], [{"type": "thinking", "thinking": "b"}],
+                         [{"type": "thinking", "thinking": "", "signature": "s"}], [{"type": "thinking", "thinking": "c"}]],
+     [{"type": "thinking", "thinking": "ab", "signature": "s"}, {"type": "thinking", "thinking": "c"}]),
+    ("annotations", [[{"type": "url_citation", "url_citation": {"url": "a"}}], [{"type": "url_citation", "url_citation": {"url": "b"}}]],
+     [{"type": "url_citation", "url_citation": {"url": "a"}}, {"type": "url_citation", "url_citation": {"url": "b"}}]),
+    ("audio", [{"id": "i", "data": "ab"}, {"id": "i", "data": "cd", "expires_at": None}, {"expires_at": 5}],
+     {"id": "i", "data": "abcd", "expires_at": 5}),
+    ("content", [[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}],
+                 [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}]}], "Os", "lo"],
+     [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Oslo"}]),
+])
+def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
+    message = collect_stream([{"choices": [{"index": 0, "delta": {"role": "assistant", key: each}}]} for each in deltas])
+    assert message == {"role": "assistant", "content": "", key: kept}
+    assert toolreg._read_turn(message, "openai-chat")[0] == [message]
+
+
+@pytest.mark.parametrize("api_format, wrap", [
+    ("openai-chat", lambda chunk: SdkObject(data=chunk)), ("openai-chat", lambda chunk: {"type": "chunk", "chunk": chunk}),
+    ("openai-chat", lambda chunk: {"event": "completion", "data": chunk})])
+def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(api_format, wrap):
+    noise = {"type": "content.delta", "delta": "Let me see.", "snapshot": "Let me see."}
+    events = [each for chunk in SPELLED_STREAMS[api_format] for each in (wrap(chunk), noise)]
+    assert collect_stream(events, api_format=api_format) == collect_stream(SPELLED_STREAMS[api_format], api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_events_that_hold_nothing_of_the_api_are_refused(api_format):
+    for events in ([{"type": "text.done", "text": "x"}], [{"kind": "x"}, {"kind": "y"}]):
+        with pytest.raises(TypeError, match=f"stream: not as {api_format} spells it .*pass the chunks of the API"):
+            collect_stream(events, api_format=api_format)
+
+
+def test_a_stream_that_was_taken_back_runs_no_call():
+    message = collect_stream(chat_chunks([call_delta(0, "a", "f", '{"x": 1}')], finish="content_filter"))
+    assert [call.arguments for call in parse_tool_calls(message)] == ["{"]
+
+
+def test_what_came_as_an_object_goes_back_as_one_and_is_answered_by_its_name():
+    call = {"function": {"name": "f", "arguments": {"city": "Oslo"}}}
+    message = collect_stream([{"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": True}])
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history[0]["tool_calls"][0]["function"] == call["function"]
+    answer, = build_tool_result_messages([ToolResult(calls[0].id, "f", "ok")])
+    assert answer == {"role": "tool", "tool_call_id": calls[0].id, "content": "ok", "tool_name": "f"}
+
+
+@of("streams", "anthropic")
+@pytest.mark.parametrize("reason, pieces, arguments", [
+    ("tool_use", [], {}), (None, [], {}), ("max_tokens", [], "{"), ("refusal", ['{"a":', " 1}"], "{"), ("refusal", [], "{"),
+    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), (None, ['{"a":'], '{"a":')])
+def test_a_block_of_anthropic_that_was_stopped_is_whole_unless_the_answer_was_cut(reason, pieces, arguments):
+    events = [*ANTHROPIC_EVENTS[:1], ANTHROPIC_EVENTS[6],
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+                for piece in pieces), {"type": "content_block_stop", "index": 1},
+              *([{"type": "message_delta", "delta": {"stop_reason": reason}}] if reason else [])]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == arguments
+
+
+@of("streams", "anthropic")
+def test_citations_and_compactions_of_anthropic_are_kept():
+    cited = [{"type": "char_location", "cited_text": text} for text in "ab"]
+    events = [{"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+              {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", "content": "All so far."}},
+              {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "", "citations": None}},
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": each}} for each in cited),
+              {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "So."}}]
+    assert collect_stream(events, api_format="anthropic")["content"] == [
+        {"type": "compaction", "content": "All so far."}, {"type": "text", "text": "So.", "citations": cited}]
+
+
+@of("streams", "gemini")
+@pytest.mark.parametrize("calls, expected", [
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 5}], "willContinue": True}, {}],
+     [("f", {"a": 5})]),
+    ([{"name": "f", "id": "i", "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "Os", "willContinue": True}], "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "lo"}, {"jsonPath": "$.a.b[1]", "nullValue": "NULL_VALUE"},
+                       {"jsonPath": "$.t", "boolValue": True}]}, {"name": "g", "args": {}}],
+     [("f", {"a": {"b": [{"c d": "Oslo"}, None]}, "t": True}), ("g", {})]),
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 0.5}], "willContinue": True}],
+     [("f", "{")]),
+    ([{"name": "f", "willContinue": True}], [("f", "{")]),
+])
+def test_the_pieces_of_a_gemini_call_are_one_call(calls, expected):
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": call}]}}]} for call in calls]
+    message = collect_stream(chunks, api_format="gemini")
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == expected
+
+
 def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
     calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
     assert [call.name for call in calls] == ["f", "g"]
@@ -5481,9 +6224,12 @@ def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
 
 def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, "{"), ("length", "{"), ("stop", {}), ("tool_calls", {})):
+    for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
         calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
         assert [call.arguments for call in calls] == [arguments, {"x": 1}]
+    for cut in (deltas[:1], deltas[::-1], [*deltas, [call_delta(2, "c", "h", None)]]):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*cut, finish=None)))
+        assert "{" in [call.arguments for call in calls if call.name != "g"]
 
 
 def test_a_message_in_place_of_a_delta_is_taken_whole():
@@ -6451,7 +7197,18 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
     (parameter("q", {"type": "object"}), DICT, "/x?k=v%26&n=1"),
     (parameter("q", {"type": "object"}, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
     (parameter("q", {"type": "array"}), [{"a": 1}], "/x?q=%7B%22a%22%3A%201%7D"),
-    (parameter("id", where="path"), "../a?b#c/%2f", "/x/..%2Fa%3Fb%23c%2F%252f"),
+    (parameter("id", where="path"), "..a?b#c/%2f", "/x/..a%3Fb%23c%2F%252f"),
+    (parameter("q", {"type": "array"}, explode=False, style="spaceDelimited"), [1, "c,d"],
+     "/x?q=1%20c%2Cd"),
+    (parameter("q", {"type": "array"}, explode=False, style="pipeDelimited"), ["a", "b|"], "/x?q=a%7Cb%7C"),
+    (parameter("q", {"type": "array"}, style="pipeDelimited", explode=True), ["a", "b"], "/x?q=a&q=b"),
+    (parameter("q", {"type": "object"}, style="deepObject"), {"a": {"b": [1, {"c": "&"}]}, "d": None, "e": []},
+     "/x?q%5Ba%5D%5Bb%5D%5B0%5D=1&q%5Ba%5D%5Bb%5D%5B1%5D%5Bc%5D=%26"),
+    (parameter("q", {"type": "array"}, style="deepObject"), ["x", "y"], "/x?q%5B0%5D=x&q%5B1%5D=y"),
+    (parameter("q", {"type": "object"}), {}, "/x"),
+    (parameter("q", allowReserved=True), "a/b:c?d&e=f#+", "/x?q=a/b:c?d%26e%3Df%23%2B"),
+    ({"name": "q", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}}, {"a": [1]},
+     "/x?q=%7B%22a%22%3A%20%5B1%5D%7D"),
     (parameter("id", {"type": "array"}, "path"), LIST, "/x/a%20b,c%2Cd,5,true"),
     (parameter("id", {"type": "object"}, "path", explode=True), DICT, "/x/k=v%26,n=1"),
     (parameter("id", {"type": "object"}, "path", style="simple"), DICT, "/x/k,v%26,n,1"),
@@ -6468,11 +7225,12 @@ def test_a_parameter_is_written_in_its_style(given, value, target):
 PATH = describe({"parameters": [parameter("a", where="path"), parameter("b", where="path")]}, "/x/{a}{b}/end")
 
 
-@pytest.mark.parametrize("a, b", [("", "x"), (".", ""), ("", ""), (".", "."), ("..", "")])
+@pytest.mark.parametrize("a, b", [("", "x"), (".", ""), ("", ""), (".", "."), ("..", ""), ("../../admin", "x"),
+                                  ("a/..", "/x"), ("x\\..\\", "y"), ("./", "x")])
 def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
     request, result = sent_by(PATH, {"a": a, "b": b})
     assert request is None
-    assert result.content == "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
+    assert result.content == "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
 
 
 def test_no_value_leaves_its_segment_or_its_field():
@@ -6482,7 +7240,8 @@ def test_no_value_leaves_its_segment_or_its_field():
 
         characters = st.characters(blacklist_categories=["Cs"])
 
-        @given(st.text(characters, min_size=1).filter(lambda text: text not in (".", "..")), st.text(characters))
+        @given(st.text(characters, min_size=1).filter(lambda text: {".", ".."}.isdisjoint(re.split(r"[/\\]", text))),
+               st.text(characters))
         @settings(max_examples=40)
         @example("%2e%2e", "a&b=c")
         @example("\r\nX: 1", "\x00")
@@ -6509,7 +7268,9 @@ def test_header_parameters_are_sent_and_cannot_add_headers():
         request, result = sent_by(document, {"X-A": value})
         assert request is None and "headers: x-a must be text without control characters" in result.content
     with pytest.warns(ToolRegWarning, match="header parameter \"Host\": is not supported"):
-        openapi_tools(describe({"parameters": [parameter("Host", where="header")]}))
+        openapi_tools(describe({"parameters": [parameter("Host", where="header", required=True)]}))
+    tool = only(openapi_tools(describe({"parameters": [parameter("Host", where="header")]})))
+    assert tool.metadata.extra["openapi"]["left_out"] == ['header parameter "Host": is not supported']
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
@@ -6595,7 +7356,7 @@ def test_names_and_descriptions_come_from_the_document_or_from_method_and_path()
     assert (tools[0].metadata.source, tools[0].metadata.tags) == ("openapi", {"t"})
     assert [tool.name for tool in openapi_tools(document, include=["t", "/A"])] == ["pets_list_all", "delete_A"]
     assert [tool.name for tool in openapi_tools(document, include="pets/list all")] == ["pets_list_all"]
-    with pytest.raises(ToolDefinitionError, match="the OpenAPI document has no operations pets of include="):
+    with pytest.raises(ToolDefinitionError, match='has no operations "pets" of include=$'):
         openapi_tools(document, include=["pets"])
 
 
@@ -6683,38 +7444,24 @@ def test_a_document_may_be_a_dict_a_text_a_path_or_a_url_and_its_servers_may_be_
         assert requests[1].startswith(b"GET /docs/api/v1/x ")
 
 
-def test_yaml_is_read_where_it_can_be(tmp_path, monkeypatch):
-    (tmp_path / "yaml.py").write_text(
-        "import datetime\nclass YAMLError(Exception): pass\ndef safe_load(text):\n"
-        "    if 'bad' in text: raise YAMLError(text)\n"
-        "    get = {'responses': {200: {}}, 'x-on': datetime.date(2020, 1, 2)}\n"
-        "    return {'openapi': '3.0.0', 'paths': {'/x': {'get': get}}}\n")
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(ToolDefinitionError, match="is not JSON: .* \\(for YAML install PyYAML\\)"):
+def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
+    with pytest.raises(ToolDefinitionError) as caught:
         openapi_tools("openapi: 3.0.0\n")
-    monkeypatch.delitem(sys.modules, "yaml")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert only(openapi_tools("openapi: 3.0.0\n", base_url="https://example.com")).name == "get_x"
-    monkeypatch.setattr(sys.modules["yaml"], "safe_load", lambda text: functools.reduce(
-        lambda inner, _: [inner] * 10, range(12), "an alias of an alias"))
-    with pytest.raises(ToolDefinitionError, match="neither JSON nor YAML: ValueError: larger than 16777216 characters"):
-        openapi_tools("bomb\n")
-    monkeypatch.undo()
-    monkeypatch.delitem(sys.modules, "yaml", raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ToolDefinitionError, match="is neither JSON nor YAML: YAMLError: bad"):
-        openapi_tools("bad\n")
-    monkeypatch.delitem(sys.modules, "yaml")
+    assert str(caught.value) == ("the OpenAPI document is not JSON: expecting value (line 1, column 1) "
+                                 "(of YAML write register_from_openapi(yaml.safe_load(text)))")
 
 
 @pytest.mark.parametrize("spec, text", [
-    ({"swagger": "2.0"}, "openapi: must be 3.0, 3.1 or 3.2 (got Swagger 2.0, convert it to OpenAPI 3)"),
-    ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2 (got "4.0.0")'),
-    ({"openapi": 3.3}, "openapi: must be 3.0, 3.1 or 3.2 (got 3.3)"),
-    ("{}", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
-    ("[]\n", "openapi: must be 3.0, 3.1 or 3.2 (got null)"),
+    ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
+    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
+     "no server is named with its whole URL (write base_url=)"),
+    ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),
+    ({"openapi": 3.3}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got 3.3)"),
+    ("{}", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
+    ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "paths": []}, "the OpenAPI document is malformed: "),
+    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document is malformed: "),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
     (0, "the OpenAPI document cannot be read: TypeError"),
@@ -6727,20 +7474,18 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="cookie")]}, 'cookie parameter "c": is not supported'),
-    ({"parameters": [parameter("c", where="querystring")]}, 'querystring parameter "c": is not supported'),
-    ({"parameters": [parameter("d", style="deepObject")]},
-     'query parameter "d": the style deepObject is not supported'),
-    ({"parameters": [{"name": "j", "in": "query", "content": {}}]}, 'query parameter "j": is not supported'),
-    ({"requestBody": {"content": {"multipart/form-data": {}}}}, "a body of multipart/form-data is not supported"),
-    ({"requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"allOf": []}}}}},
-     "a form that is not a plain object is not supported"),
-    ({"requestBody": {"content": {"application/x-www-form-urlencoded": {
-        "schema": {"properties": {"a": {}}}, "encoding": {"a": {"style": "deepObject"}}}}}},
-     'property parameter "a": the style deepObject is not supported'),
+    ({"parameters": [parameter("c", where="querystring", required=True)]}, 'querystring parameter "c": is not supported'),
+    ({"parameters": [parameter("d", style="matrix", required=True)]},
+     'query parameter "d": the style matrix is not supported'),
+    ({"parameters": [parameter("c", where="cookie", style="cookie", required=True)]},
+     'cookie parameter "c": the style cookie is not supported'),
+    ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
+     'query parameter "j": a content of a/b is not supported'),
+    (json_body({"$recursiveRef": "#"}), "a schema with $recursiveRef is not supported"),
+    (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
+    (json_body({"items": {"$ref": "#Anchor"}}), 'the reference "#Anchor" leads nowhere'),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
-    ({"parameters": [parameter("a", {"type": "strange"})]}, 'tool "op": parameters: '),
-    ({"parameters": [parameter("a", {"$ref": "#/no/where"})]}, 'the reference "#/no/where" leads nowhere'),
+    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
@@ -6786,7 +7531,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
-    ([{"k": [], "q": []}, {}, {"o": ["scope"]}], {"k": "no", "o": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
+    ([{"k": [], "q": []}, {}, {"o": ["scope"]}], {"o": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
 ])
 def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(security, auth, sent):
     document = describe({"security": security, "parameters": [
@@ -6799,7 +7544,17 @@ def test_credentials_are_filled_in_and_never_offered_shown_or_overwritten(securi
     assert sent in request and "no" not in request.split("\r\n\r\n")[0].split("x-key")[-1][:8]
     assert ("of%20the%20model" in request) == ("q" not in auth)
     document["security"], document["paths"]["/x"]["get"]["security"] = security, []
-    assert "secret" not in sent_by(document, {}, auth=auth)[0] and "dTp" not in sent_by(document, {}, auth=auth)[0]
+    with pytest.warns(ToolRegWarning, match="is sent with no operation"):
+        assert "secret" not in sent_by(document, {}, auth=auth)[0] and "dTp" not in sent_by(document, {}, auth=auth)[0]
+
+
+def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
+    document = describe({"security": [{"k": [], "q": []}]}, components={"securitySchemes": SCHEMES})
+    with pytest.warns(ToolRegWarning, match="^auth: k is sent with no operation"):
+        openapi_tools(document, auth={"k": "secret"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        openapi_tools(document, auth={"k": "secret", "q": "secret"})
 
 
 def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
@@ -6829,7 +7584,10 @@ def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_r
     (http_answer("☃".encode(), content_type="text/plain; charset=utf-8"), "☃", "☃"),
     (http_answer(b"7", content_type="text/plain"), "7", "7"),
     (http_answer(b"<a/>", content_type="application/xml"), "<a/>", "<a/>"),
-    (http_answer(b"\xff\xd8", content_type="image/jpeg"), "2 bytes of image/jpeg", b"\xff\xd8"),
+    (http_answer(b"\xff\xd8", content_type="image/jpeg"), "2 bytes of image/jpeg",
+     toolreg.Media(b"\xff\xd8", "image/jpeg")),
+    (http_answer(b'[1]', content_type="application/json", link='<https://x/?p=1>; rel="prev", </x?p=3>; rel="next"'),
+     "[1]\n(there is more: /x?p=3)", [1]),
     (http_answer(status="204 No Content"), "done: the server answered 204 without content", None),
 ])
 def test_an_answer_is_read_by_its_content_type(answer, content, value):
@@ -6856,6 +7614,275 @@ def test_a_server_that_cannot_be_reached_or_is_slow_is_an_error_result():
     assert result.is_error and "IncompleteRead" in result.content
 
 
+def test_cookies_are_sent_and_several_are_one_header():
+    document = describe({"parameters": [parameter("a", where="cookie"),
+                                        parameter("b", {"type": "array"}, "cookie", explode=False)]})
+    assert "\r\ncookie: a=x%3B%20y; b=1,2\r\n" in sent_by(document, {"a": "x; y", "b": [1, 2]})[0]
+    assert "cookie" not in sent_by(document, {})[0]
+
+
+@pytest.mark.parametrize("where, given", [("query", {"q": "a\ud800"}), ("path", {"p": "\udfff"}),
+                                          ("query", {"o": {"\ud800": "x"}})])
+def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(where, given):
+    document = describe({"parameters": [parameter("p", where="path"), parameter("q"),
+                                        parameter("o", {"type": "object"})]}, "/x/{p}")
+    request, result = sent_by(document, {"p": "p", **given})
+    assert request is None and result.content == ("Error: a value holds half a character (a lone surrogate)\n"
+                                                  "Fix the arguments and call the tool again.")
+
+
+def test_a_query_in_the_key_of_a_path_goes_into_the_query():
+    document = describe({"parameters": [parameter("id", where="path"), parameter("q")]}, "/x/{id}?beta=true#note")
+    assert sent_by(document, {"id": "1", "q": "y"})[0].startswith("GET /x/1?beta=true&q=y HTTP/1.1\r\n")
+
+
+def form_body(content_type, properties, **more):
+    return describe({"requestBody": {"content": {content_type: {
+        "schema": {"type": "object", "properties": properties}, **more}}}}, method="post")
+
+
+def test_a_form_is_nested_as_its_encoding_says_and_an_empty_one_is_no_body():
+    document = form_body("application/x-www-form-urlencoded", {"a": {"type": "object"}, "l": {"type": "array"},
+                                                               "j": {"type": "array"}},
+                         encoding={"a": {"style": "deepObject", "explode": True}, "l": {"style": "deepObject"},
+                                   "j": {"contentType": "application/json"}})
+    request, _ = sent_by(document, {"a": {"b": {"c": 1}}, "l": [{"x": 1}, "y"], "j": [1]})
+    assert request.endswith("\r\n\r\na%5Bb%5D%5Bc%5D=1&l%5B0%5D%5Bx%5D=1&l%5B1%5D=y&j=%5B1%5D")
+    assert "content-type" not in sent_by(document, {})[0]
+
+
+def parts_of(request):
+    """Read a multipart body with the standard library's reader of mail: [(name, file name, type, bytes)]."""
+    import email.policy
+    head, _, body = request.partition(b"\r\n\r\n")
+    kind = re.search(rb"content-type: (.*)", head)[1]
+    message = email.message_from_bytes(b"Content-Type: " + kind + b"\r\n\r\n" + body, policy=email.policy.HTTP)
+    return [(part.get_param("name", header="content-disposition"), part.get_filename(),
+             part["content-type"] and part.get_content_type(), part.get_payload(decode=True))
+            for part in message.iter_parts()]
+
+
+def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
+    document = form_body("multipart/form-data", {
+        "note": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "object"}, "tags": {"type": "array"},
+        "file": {"type": "string", "format": "binary"},
+        "image": {"type": "string", "contentEncoding": "base64", "contentMediaType": "image/png"},
+        "csv": {"type": "string", "contentMediaType": "text/csv"},
+        "many": {"type": "array", "items": {"anyOf": [{"type": "string", "format": "binary"}, {"type": "null"}]}}},
+        encoding={"csv": {"contentType": "text/csv"}})
+    with serving(http_answer(b"ok")) as (url, requests):
+        tool = only(openapi_tools(document, base_url=url))
+        assert tool.parameters["properties"]["file"] == {"type": "string", "description": "the file's text"}
+        result = ToolRegistry([tool]).invoke("op", {"note": "ü", "n": 1, "o": {"a": 1}, "tags": ["x", "y"],
+                                                    "file": "text", "image": "/9g=", "csv": "a,b",
+                                                    "many": ["1", "2"]})
+        assert result.content == "ok"
+        assert parts_of(requests[0]) == [
+            ("note", None, None, "ü".encode()), ("n", None, None, b"1"), ("o", None, "application/json", b'{"a": 1}'),
+            ("tags", None, None, b"x"), ("tags", None, None, b"y"),
+            ("file", "file", "application/octet-stream", b"text"),
+            ("image", "image", "application/octet-stream", b"\xff\xd8"), ("csv", "csv", "text/csv", b"a,b"),
+            ("many", "many", "application/octet-stream", b"1"), ("many", "many", "application/octet-stream", b"2")]
+        tool(file=toolreg.Media(b"\xff", "image/jpeg"), image=b"\x00")
+        assert parts_of(requests[1]) == [("file", "file", "image/jpeg", b"\xff"),
+                                         ("image", "image", "application/octet-stream", b"\x00")]
+        assert "a file is not base64" in ToolRegistry([tool]).invoke("op", {"image": "?"}).content
+
+
+def test_a_raw_body_is_text_of_a_model_or_bytes_of_a_program():
+    document = describe({"requestBody": {"content": {"application/octet-stream": {}}, "required": True}}, method="put")
+    request, _ = sent_by(document, {"body": "ü"})
+    assert request.endswith("\r\n\r\nü") and "\r\ncontent-type: application/octet-stream\r\n" in request
+    with serving(http_answer(b"ok")) as (url, requests):
+        only(openapi_tools(document, base_url=url))(body=b"\xff")
+    assert requests[0].endswith(b"\r\n\r\n\xff")
+
+
+def test_a_media_type_may_be_a_reference_and_the_best_of_several_is_sent():
+    document = describe({"requestBody": {"required": True, "content": {
+        "application/xml": {}, "application/json": {"$ref": "#/components/mediaTypes/M"}}}}, method="post",
+        components={"mediaTypes": {"M": {"schema": {"properties": {"a": {"type": "integer"}}}}}})
+    assert sent_by(document, {"a": 1})[0].endswith('\r\n\r\n{"a": 1}')
+
+
+PET = {"type": "object", "properties": {"kind": {"type": "string"}, "name": {"type": "string"}},
+       "required": ["kind"], "discriminator": {"propertyName": "kind"}}
+
+
+@pytest.mark.parametrize("mapping", [None, {"Cat": "#/components/schemas/Cat", "Dog": "Dog"}])
+def test_what_the_kinds_of_a_schema_add_is_offered_and_sent(mapping):
+    def kind(more):
+        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
+    pet = {**PET, "discriminator": {**PET["discriminator"], **({"mapping": mapping} if mapping else {})}}
+    document = describe(json_body({"$ref": "#/components/schemas/Pet"}), method="post", components={"schemas": {
+        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"kind": "Cat", "name": "n", "lives": 9}})
+    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"kind": "Dog", "name": 5}, {"lives": 9}):
+        assert not check({"body": wrong})
+
+
+def test_a_mapping_says_which_value_a_branch_wants():
+    document = describe(json_body({"oneOf": [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}],
+                                   "discriminator": {"propertyName": "k", "mapping": {"a": "#/components/schemas/A"}}}),
+                        method="post", components={"schemas": {
+                            "A": {"type": "object", "properties": {"k": {"type": "string"}}},
+                            "B": {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"k": "a"}}) and check({"body": {"k": "b"}}) and not check({"body": {"k": "c"}})
+
+
+@pytest.mark.parametrize("schema", [
+    {"allOf": [{"required": ["id", "n"]}, {"properties": {"id": {"readOnly": True}, "n": {}}}]},
+    {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {"id": {"readOnly": True}, "n": {}}}]},
+    {"allOf": [{"$ref": "#/components/schemas/Read"}], "required": ["id", "n"]},
+    {"properties": {"id": {"$ref": "#/components/schemas/Id"}, "n": {}}, "required": ["id", "n"]}])
+def test_what_is_read_only_is_not_asked_for_however_it_is_said(schema):
+    document = describe(json_body(schema), method="post", components={"schemas": {
+        "Id": {"type": "integer", "readOnly": True}, "Base": {"required": ["id", "n"]},
+        "Read": {"properties": {"id": {"readOnly": True}, "n": {}}}}})
+    tool = only(openapi_tools(document))
+    given = {"n": 1} if "n" in tool.parameters["properties"] else {"body": {"n": 1}}
+    assert tool._validator.is_valid(given) and "id" not in tool.parameters["properties"]
+    assert not tool._validator.is_valid({"body": {}} if "body" in given else {})
+
+
+def test_schemas_hold_what_a_model_can_use_and_what_is_malformed_costs_itself():
+    schema = {"type": "object", "title": "T", "x-y": 1, "required": ["a"], "properties": {
+        "a": {"type": "strange", "pattern": "^[\\w-\\.]+$", "title": "A", "description": "D", "required": True},
+        "b": {"type": "string", "minLength": "3", "deprecated": True, "enum": ["x"]}, "title": {"title": "is a title"}}}
+    document = describe({**json_body(schema), "deprecated": True, "summary": "S"}, method="post",
+                        components={"schemas": {"Unused": {"type": "integer"}}})
+    tool = only(openapi_tools(document))
+    assert tool.parameters == {"type": "object", "required": ["a"], "additionalProperties": False, "properties": {
+        "a": {"description": "D"}, "b": {"type": "string", "deprecated": True, "enum": ["x"]}, "title": {}}}
+    assert tool.description == "S\n\nDeprecated."
+    assert tool.metadata.extra["openapi"] == {"method": "POST", "path": "/x", "deprecated": True, "left_out": []}
+
+
+def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the_operation():
+    nowhere = {"$ref": "other.json#/A"}
+    document = describe({"parameters": [parameter("p", nowhere)], **json_body(
+        {"properties": {"a": nowhere, "b": {"properties": {"c": nowhere, "d": {"default": datetime.date(2020, 1, 2)}}}},
+         "required": ["b"]})}, method="post")
+    tool = only(openapi_tools(document))
+    assert tool.parameters["properties"] == {"b": {"properties": {"d": {"default": "2020-01-02"}}}}
+    told = 'refers to "other.json" (give that document in resources=)'
+    assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
+    document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
+    with pytest.warns(ToolRegWarning):
+        assert openapi_tools(document).refused == {"op": told}
+
+
+def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
+    document = describe({"parameters": [parameter(name, description="When") for name in ("D", "D<", "D>")]})
+    tool = only(openapi_tools(document))
+    assert [schema["description"] for schema in tool.parameters["properties"].values()] == [
+        "When", "When (sent as D<)", "When (sent as D>)"]
+    name = list(tool.parameters["properties"])[2]
+    assert sent_by(document, {name: "x"})[0].startswith("GET /x?D%3E=x ")
+
+
+def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
+    document = describe({"tags": None, "parameters": None, "security": None, "description": None})
+    document["paths"]["/x"].update(post=None, parameters=None, servers=None)
+    document["paths"]["/y"] = {"trace": {}, "options": {}}
+    assert only(openapi_tools(document)).name == "op"
+
+
+def test_operations_are_chosen_by_ids_tags_methods_and_paths_and_keep_their_names():
+    document = describe()
+    document["paths"] = {"/a": {"get": {"operationId": "x y", "tags": ["t"]}, "delete": {"operationId": "d"}},
+                         "/a/{b}/c": {"get": {"operationId": "x_y", "parameters": [parameter("b", where="path")]}},
+                         "/b": {"get": {"operationId": "x.y"}}}
+    names = {tool.metadata.extra["openapi"]["path"]: tool.name for tool in openapi_tools(document, include="get")}
+    for include, exclude, paths in ((["t"], (), ["/a"]), (["/a*"], ["delete"], ["/a", "/a/{b}/c"]),
+                                    (None, ["GET"], ["/a"]), (["x.y", "t"], "/b", ["/a"])):
+        chosen = openapi_tools(document, include=include, exclude=exclude)
+        assert [tool.metadata.extra["openapi"]["path"] for tool in chosen] == paths
+        assert all(tool.name in (*names.values(), "d") for tool in chosen)
+    with pytest.raises(ToolDefinitionError, match=r'has no operations "delet" of exclude= \(near: DELETE\)'):
+        openapi_tools(document, exclude=["delet"])
+
+
+def test_the_reasons_of_many_refusals_are_grouped_and_at_most_twenty():
+    document = describe()
+    bad = {"requestBody": {"$ref": "#/no"}}
+    document["paths"] = {f"/{at}": {"post": bad if at < 50 else {"parameters": [parameter(f"p{at}", where="path")]}}
+                         for at in range(100)} | document["paths"]
+    with pytest.warns(ToolRegWarning, match="OpenAPI: 100 of 101 tools left out:") as caught:
+        openapi_tools(document)
+    lines = str(caught[0].message).splitlines()
+    assert len(lines) == 22 and lines[1].endswith(' and 30 more: the reference "#/no" leads nowhere')
+    assert lines[-1] == "- and 31 more reasons"
+
+
+SWAGGER = {
+    "swagger": "2.0", "host": "example.com", "basePath": "/v1", "schemes": ["http", "https"],
+    "consumes": ["application/json"], "definitions": {"Item": {"type": "object", "properties": {
+        "n": {"type": "integer"}, "more": {"type": "array", "items": {"$ref": "#/definitions/Item"}}}}},
+    "parameters": {"limit": {"in": "query", "name": "limit", "type": "integer"}},
+    "securityDefinitions": {"b": {"type": "basic"}, "k": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+    "paths": {
+        "/items/{id}": {
+            "parameters": [{"in": "path", "name": "id", "required": True, "type": "string"}],
+            "put": {"operationId": "put", "security": [{"b": []}], "parameters": [
+                {"$ref": "#/parameters/limit"},
+                {"in": "query", "name": "csv", "type": "array", "items": {"type": "string"}},
+                {"in": "query", "name": "multi", "type": "array", "items": {}, "collectionFormat": "multi"},
+                {"in": "query", "name": "pipes", "type": "array", "items": {}, "collectionFormat": "pipes"},
+                {"in": "query", "name": "ssv", "type": "array", "items": {}, "collectionFormat": "ssv"},
+                {"in": "query", "name": "tsv", "type": "array", "items": {}, "collectionFormat": "tsv"},
+                {"in": "body", "name": "b", "required": True, "schema": {"$ref": "#/definitions/Item"}}]}},
+        "/form": {"post": {"operationId": "form", "parameters": [
+            {"in": "formData", "name": "a", "type": "string", "required": True},
+            {"in": "formData", "name": "l", "type": "array", "items": {}, "collectionFormat": "multi"}]}},
+        "/file": {"post": {"operationId": "file", "parameters": [{"in": "formData", "name": "f", "type": "file"}]}}}}
+
+
+def test_swagger_2_is_read_and_sent_as_it_says():
+    given = json.dumps(SWAGGER)
+    with serving(http_answer(b"ok")) as (url, requests):
+        registry = ToolRegistry()
+        registry.register_from_openapi(SWAGGER, base_url=url, auth={"b": ("u", "p")})
+        for name, arguments in (("put", {"id": "a", "limit": 3, "csv": ["x", "y"], "multi": [1, 2], "pipes": [1, 2],
+                                         "ssv": [1, 2], "n": 1, "more": [{"n": 2}]}),
+                                ("form", {"a": "ä", "l": [1, 2]}), ("file", {"f": "text"})):
+            assert registry.invoke(name, arguments).content == "ok"
+    head, _, body = requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202 HTTP/1.1\r\n")
+    assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
+    assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
+    assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
+    assert registry["put"].metadata.extra["openapi"]["left_out"] == ['query parameter "tsv": the style tsv is not supported']
+    assert json.dumps(SWAGGER) == given
+    with pytest.raises(HttpError, match="^https://[^:]*: "):
+        only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
+
+
+def ring(size):
+    """Describe operations whose schemas refer to each other."""
+    schemas = {f"S{at}": {"type": "object", "properties": {
+        "v": {"type": "integer"}, **{f"to{step}": {"$ref": f"#/components/schemas/S{(at + step) % size}"}
+                                     for step in (1, 7, 31)}}} for at in range(size)}
+    document = describe(components={"schemas": schemas})
+    document["paths"] = {f"/p{at}": {"post": {"operationId": f"op{at}", **json_body(
+        {"$ref": f"#/components/schemas/S{at}"})}} for at in range(size)}
+    return document
+
+
+def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_grows():
+    def seconds(size):
+        start = time.perf_counter()
+        assert len(openapi_tools(ring(size))) == size
+        return time.perf_counter() - start
+    assert seconds(300) < max(3, 40 * min(seconds(30) for _ in range(3)))
+    tool = openapi_tools(ring(50))[7]
+    assert "_validator" not in vars(tool)       # compiled when it is first called
+    assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
+
+
+@of("async")
 def test_the_registry_gets_the_tools_and_can_call_them_async():
     with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
         registry = ToolRegistry(think_augment=True)
@@ -6868,7 +7895,64 @@ def test_the_registry_gets_the_tools_and_can_call_them_async():
 # ---------------------------------------------------------------------------
 # find: a registry whose tools are found by words
 # ---------------------------------------------------------------------------
-# (to come)
+def catalogue():
+    """Make a registry of 200 tools."""
+    registry = ToolRegistry(think_augment=True)
+    for thing in ("issue", "branch", "release", "label"):
+        for verb in ("create", "list", "delete", *map("check{}".format, range(47))):
+            registry.register(lambda name, thing=thing, verb=verb: f"{verb} {thing} {name}",
+                              name=f"{verb}_{thing}", description=f"{verb.title()} one {thing} of a repository.",
+                              parameters={"type": "object", "properties": {"name": {"type": "string"}}})
+    return registry
+
+
+def offered(registry, **options):
+    return [schema["function"]["name"] for schema in registry.get_schemas(**options)]
+
+
+def test_a_registry_that_is_searched_offers_one_tool_and_then_what_it_found():
+    whole = catalogue()
+    registry = search_registry(whole, limit=3)
+    assert offered(registry) == ["find_tools"] and "There are 200 of them" in str(registry.get_schemas())
+    found = registry.invoke("find_tools", {"words": "create an issue", "toolcall_reason": "why"})
+    assert (found.content.splitlines()[0], found.reason) == ("create_issue: Create one issue of a repository.", "why")
+    assert offered(registry)[:2] == ["find_tools", "create_issue"] and len(offered(registry)) == 4
+    assert "toolcall_reason" in str(registry.get_schemas()[1])
+    assert registry.invoke("delete_label", {"name": "x"}).content == "delete label x"       # not found, but there
+    assert registry.invoke("find_tools", {"words": "zzz"}).content == (
+        "No tool was found. Try other words, or go on without one.")
+    assert "find_tools" not in whole and len(whole) == 200
+
+
+def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_found():
+    whole = catalogue()
+    whole.disable("create_issue", "not today")
+    runs = [search_registry(whole) for _ in range(8)]
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda each: each[0].invoke("find_tools", {"words": each[1]}),
+                      zip(runs, ["issue", "branch", "release", "label"] * 2)))
+    for run, word in zip(runs, ["issue", "branch", "release", "label"] * 2):
+        assert len(offered(run)) == 6 and all(word in name for name in offered(run)[1:])
+        assert "create_issue" not in offered(run)
+    assert "not today" in runs[0].invoke("create_issue", {"name": "x"}).content
+
+
+def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
+    registry = search_registry(catalogue(), limit=1)
+    for api_format in ("openai-chat", "openai-responses", "anthropic", "gemini"):
+        assert registry.get_schemas(api_format=api_format)
+    seen = []
+
+    def model(messages, tools, tool_choice):
+        seen.append([tool["function"]["name"] for tool in tools])
+        calls = [("find_tools", {"words": "delete a branch"}), ("delete_branch", {"name": "old"})][len(seen) - 1:][:1]
+        return {"role": "assistant", "content": None if calls else "done", **({"tool_calls": [
+            {"id": str(len(seen)), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for name, arguments in calls]} if calls else {})}
+    messages = run_agent(model, "go", registry)
+    assert seen == [["find_tools"], ["find_tools", "delete_branch"], ["find_tools", "delete_branch"]]
+    assert [message["content"] for message in messages if message["role"] == "tool"][1] == "delete branch old"
 
 
 # ---------------------------------------------------------------------------
@@ -7033,6 +8117,7 @@ def call_content(client, name, /, **arguments):
     return client.call_tool(name, arguments)["content"][0]["text"]
 
 
+@of("schema")
 def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
     registry = ToolRegistry()
     with McpClient(mcp_child()) as client:
@@ -7049,6 +8134,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert registry.invoke("a_tool", {}).content == "{}"
 
 
+@of("async")
 @pytest.mark.parametrize("name, arguments, content, value", [
     ("add", {"a": "2"}, "3", {"result": 3}),
     ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
@@ -7927,7 +9013,7 @@ def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
 def test_lone_surrogates_and_nan_do_not_reach_the_wire():
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[{"role": "user", "content": "\ud800é"}])
-        assert sent_body(requests[0])["messages"][0]["content"] == "?é"
+        assert sent_body(requests[0])["messages"][0]["content"] == "\\ud800é"
         with pytest.raises(ValueError):
             ask(url, temperature=math.nan)
 
@@ -8188,12 +9274,7 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
 
 
 def test_times_and_media_are_shown_where_results_are_given():
-    class Timed(ToolResult):
-        pass
-
-    result = Timed("c1", "add", "2")
-    object.__setattr__(result, "seconds", 0.25)
-    object.__setattr__(result, "media", (types.SimpleNamespace(media_type="image/png", data=b"\x89PNG"),))
+    result = ToolResult("c1", "add", "2", media=(Media(b"\x89PNG", "image/png"),), seconds=0.25)
     flow = [*build_assistant_messages([ToolCall("c1", "add", {})]), *build_tool_result_messages([result])]
     assert trace(flow, [result]) == (
         "model   calls add {}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows data:image/png;base64,iVBORw==")
@@ -8348,7 +9429,7 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
         ),
         (["lesson", "2", "--mermaid", "/nowhere/x"], "No such file"),
         (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "notes.txt"],
-         "notes.txt: the text ends too early"),
+         "notes.txt: holds no messages"),
         (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "list.json"],
          "list.json: holds no messages"),
     ],
@@ -8374,7 +9455,7 @@ def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys
         'toolreg: the arguments do not fit the parameters of "add":', "    - a: is missing",
         "    Fix the arguments and call the tool again."]),
     (["list", "broken.py"], ["toolreg: broken.py: is no Python: invalid syntax", "    broken.py, line 2: def f(:"]),
-    (["list", "nulls.py"], ["toolreg: nulls.py: is no Python: source code string cannot contain null bytes"]),
+    (["list", "nulls.py"], ["toolreg: nulls.py: "]),         # a SyntaxError since 3.12, a ValueError before
     (["list", "quits.py"], ["toolreg: quits.py: SystemExit: 3", "    quits.py, line 2: sys.exit(3)"]),
     (["list", "raises.py"], [
         "toolreg: raises.py: ZeroDivisionError: division by zero", "    raises.py, line 3: json.loads('[1]', parse_int=deep)",
@@ -8529,9 +9610,12 @@ def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_noth
 
 def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
     copy = vendored(tmp_path, "--with", "all")
-    *head, body = copy.split("\n", 3)
+    head, mark, body = copy.partition("# SPDX")
+    about, *head = head.replace("\n#     ", " ").splitlines()
+    body = mark + body
     assert SOURCE == f"#!/usr/bin/env python3\n{body}"
-    assert head == [f"# toolreg {toolreg.__version__}, made by: python toolreg.py vendor --with all",
+    assert about == f"# toolreg {toolreg.__version__}, the core and these chapters: {', '.join(each.key for each in TAIL)}"
+    assert head == ["# made by: python toolreg.py vendor --with all",
                     f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
                     "# do not edit what is below, make it anew; its sha256: "
                     + hashlib.sha256(body.encode()).hexdigest()]
@@ -8544,7 +9628,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 ])
 def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capsys):
     copy = vendored(tmp_path, *options)
-    assert copy.split("\n")[0].endswith(f"vendor {head}")
+    assert f"\n# made by: python toolreg.py vendor {head}\n" in copy
     assert vendored(tmp_path, *head.split()) == copy
     assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
 
@@ -8588,7 +9672,8 @@ def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_with
     assert smaller == ""
     done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
                           encoding="utf-8", timeout=60)
-    assert done.returncode == 0 and done.stdout.split("\n", 3)[3] == vendored(tmp_path, "--with", "mcp").split("\n", 3)[3]
+    assert done.returncode == 0
+    assert done.stdout.partition("# SPDX")[2] == vendored(tmp_path, "--with", "mcp").partition("# SPDX")[2]
     copy.write_text(done.stdout, "utf-8")
     done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
@@ -8699,6 +9784,7 @@ def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_fil
         completion({"role": "assistant", "content": "", "tool_calls": [call]}),
         completion({"role": "assistant", "content": "3"}),
     ]
+    timeless = functools.partial(re.sub, r" in \d\.\d\d s", "")
     rows = [
         "user    2+1?",
         'model   calls add_numbers {"a": 2}  [c1]',
@@ -8714,7 +9800,7 @@ def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_fil
         status, out, err = run_main(
             capsys, "chat", "my_tools.py", "2+1?", "--think", "--choice", "required", "--mermaid", "flow.mmd"
         )
-    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert (status, timeless(out).split("\n"), err) == (0, rows, "") and timeless(out) != out
     assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
     assert (
         f"authorization: Bearer {SOME_KEY}".encode() in requests[0]
@@ -8730,7 +9816,7 @@ def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_
         argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
         status, out, err = run_main(capsys, *argv)
     assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
-    assert out.count("\nmodel   let\n") == 2 and out.startswith(
+    assert out.count("\nmodel   let\n") == 2 and re.sub(r" in \d\.\d\d s", "", out).startswith(
         "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
         "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
     )

@@ -52,6 +52,7 @@ import types
 import typing
 from collections import deque
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterable,
     Awaitable,
     Callable,
@@ -71,9 +72,10 @@ __all__ = [
     "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
-    "ToolCall", "ToolResult", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
+    "ToolCall", "ToolResult", "Answer", "Media",
+    "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "extract", "scripted_model",
 ]
 
 
@@ -89,7 +91,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
-    "async": "await ainvoke aexecute_tool_calls arespond arun arun_agent", "elsewhere": "timeout executor",
+    "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
@@ -99,14 +101,15 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
 
-def _needs_chapter(word: Any) -> str | None:
-    """Say which chapter has a word that nothing in this copy knows; None for a word of no chapter."""
+def _needs_chapter(word: Any, subject: str = "") -> str | None:
+    """Say which chapter has a word that nothing in this copy knows (of the `subject`); None for one of no chapter."""
     chapter = _CHAPTER_OF.get(word) if isinstance(word, str) else None
-    return chapter and f'{_shown(word)} needs the chapter "{chapter}" (cut from this copy)'
+    return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
@@ -253,6 +256,13 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
+def _printable(text: str) -> str:
+    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _json_writer() -> Callable[[Any], str]:
     """Make what writes JSON text.
 
@@ -263,19 +273,12 @@ def _json_writer() -> Callable[[Any], str]:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
             None, plain.default, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
     except (AttributeError, TypeError):             # another Python, with other internals
-        return plain.encode
-    return lambda value: "".join(encode(value, 0))
+        return lambda value: _printable(plain.encode(value))
+    return lambda value: _printable("".join(encode(value, 0)))
 
 
 # JSON text of a JSON value, UTF-8 as it is; TypeError, ValueError or RecursionError where it has no form
 _write_json = _json_writer()
-
-
-def _printable(text: str) -> str:
-    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _error_text(error: BaseException) -> str:
@@ -1157,37 +1160,37 @@ def to_json(value: Any) -> Any:
     >>> to_json({"pair": (1, 2), "tags": {"b", "a"}, 3: float("nan")})
     {'pair': [1, 2], 'tags': ['a', 'b'], '3': 'NaN'}
     """
-    return _json_form(value, set())
+    return _json_form(value)
 
 
-def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = False) -> Any:
+def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
+               strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
-    if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
+    if kind is bool or value is None or (kind is float and value - value == 0):
         return value
+    if kind is str:
+        return value if value.isascii() else _printable(value)
     if kind is int and value.bit_length() < WRITABLE_BITS:
         return value
     try:
         if id(value) in around or depth >= MAX_DEPTH:
             raise ValueError("contains itself, or is nested too deep")
-        around.add(id(value))
-        try:
-            if kind is dict:
-                return {key if type(key) is str else _key_form(key): _json_form(item, around, depth + 1, strict)
-                        for key, item in value.items()}
-            if kind is list or kind is tuple:
-                return [_json_form(item, around, depth + 1, strict) for item in value]
-            write = _writer_of(kind)                # type: ignore[arg-type]
-            return _json_form(write(value), around, depth, strict)
-        finally:
-            around.discard(id(value))
+        around = around | {id(value)}
+        if kind is dict:
+            return {key if type(key) is str and key.isascii() else _key_form(key):
+                    _json_form(item, around, depth + 1, strict) for key, item in value.items()}
+        if kind is list or kind is tuple:
+            return [_json_form(item, around, depth + 1, strict) for item in value]
+        return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
     except Exception:
         if strict:
             raise
-        return _stand_in(value)
+        return _text_instead(value)
 
 
-def _stand_in(value: Any) -> str:
+def _text_instead(value: Any) -> str:
+    """Give a text for what has no JSON form."""
     if isinstance(value, float):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
@@ -1228,37 +1231,36 @@ def _member_form(member: Any) -> Any:
     return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
-def _attrs_name(attribute: Any) -> str:
-    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
 def _full_name(thing: Any) -> str:
     """Give `module.name` of a class or a form of typing; a table of such names needs no imports."""
     module = str(getattr(thing, "__module__", ""))
     return f"{_MODULES.get(module, module)}.{getattr(thing, '__qualname__', '')}"
 
 
+def _first_fit(table: Iterable[tuple[Callable[[Any], bool], Any]], thing: Any) -> Any:
+    """Give what the first row that is for this thing holds; None where none is."""
+    return next((found for fits, found in table if fits(thing)), None)
+
+
+def _has_any(*attributes: str) -> Callable[[Any], bool]:
+    return lambda thing: any(getattr(thing, name, None) is not None for name in attributes)
+
+
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
 # how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    **dict.fromkeys(("decimal.Decimal", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
+    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath",
+                     "ipaddress._IPAddressBase"), str),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
     "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
 }
-# ... else by what it has: first come, first served
+# ... else by what it has: the first row that fits
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
-    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
-    (lambda kind: hasattr(kind, "__attrs_attrs__"),
-     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("model_dump", "__attrs_attrs__", "to_dicts", "to_pylist", "iterrows"),
+     lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
-    (lambda kind: hasattr(kind, "to_dicts"), lambda value: value.to_dicts()),   # tables: polars, pyarrow, pandas
-    (lambda kind: hasattr(kind, "to_pylist"), lambda value: value.to_pylist()),
-    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"),
-     lambda value: value.to_dict(orient="records")),
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
     (lambda kind: issubclass(kind, int), int),
     (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy and its like
@@ -1273,8 +1275,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
     named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
-    shaped = (write for fits, write in _WRITERS_BY_SHAPE if fits(kind))
-    write = next(named, None) or next(shaped, None)
+    write: Callable[[Any], Any] | None = next(named, None) or _first_fit(_WRITERS_BY_SHAPE, kind)
     if write is None:
         raise TypeError(f"{kind.__name__} has no JSON form")
     return write
@@ -1284,13 +1285,13 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # 4. Types: which schema has a type, and how does its JSON become a value?
 #    uses 1 2 3
 # ---------------------------------------------------------------------------
-_Read = Callable[[Any], Any]
+_Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
 _REQUIRED = inspect.Parameter.empty         # stands where there is no default
 _SOME_DEFAULT = object()                    # stands for one that is not shown
 
 
-def _same(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -1298,7 +1299,7 @@ class _Form(NamedTuple):
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
     schema: dict[str, Any]
-    read: _Read = _same
+    read: _Reader = _as_it_is
     hashable: bool = True
 
 
@@ -1310,6 +1311,8 @@ class _Field(NamedTuple):
     default: Any = _REQUIRED
     text: str = ""
     has_place: bool = False                     # it may be given without its name
+    notes: tuple[Any, ...] = ()                 # as in Annotated
+    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
 
 
 class _InjectedMark:
@@ -1327,24 +1330,24 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(parts: Iterable[tuple[str | int, _Read, Any]]) -> list[Any]:
+def _errors_at(key: str | int, unfit: ToolArgumentError) -> list[ValidationError]:
+    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+
+
+def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
     """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
     values, errors = [], []
     for key, read, part in parts:
         try:
             values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += _moved(unfit, key)
+            errors += _errors_at(key, unfit)
     if errors:
         raise _unfit(*errors)
     return values
 
 
-def _moved(unfit: ToolArgumentError, key: str | int) -> list[ValidationError]:
-    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-
-
-def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
+def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
     rows = tuple(readers.items())
 
@@ -1355,44 +1358,33 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
                 try:
                     values[name] = read_part(values[name])
                 except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
+                    errors += _errors_at(name, unfit)
         if errors:
             raise _unfit(*errors)
         return values
-    return read if rows else _same
+    return read if rows else _as_it_is
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read], in_order: Sequence[str] = ()) -> _Read:
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader], in_order: Sequence[str]) -> _Reader:
     """Make the reader of a class; what the class itself refuses is an error of the arguments.
 
     `in_order`: its parameters, if all of them can be given by place, which takes half the time.
     """
     read_fields, count = _reads_fields(readers), len(in_order)
-    rows = [(place, name, readers[name]) for place, name in enumerate(in_order) if name in readers]
 
     def read(value: Any) -> Any:
-        values: Any
-        by_place = len(value) == count
-        if by_place:
-            values, errors = [value[name] for name in in_order], []
-            for place, name, read_part in rows:     # as in _reads_fields
-                try:
-                    values[place] = read_part(values[place])
-                except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
-            if errors:
-                raise _unfit(*errors)
-        else:
-            values = read_fields(value)
+        values = read_fields(value)
         try:
-            return construct(*values) if by_place else construct(**values)
+            if len(values) == count:
+                return construct(*[values[name] for name in in_order])
+            return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
     return read
 
 
 def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # pydantic lists its errors with their places
+    try:                                            # some, as pydantic's, list what is wrong, with places
         return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
     except Exception:
         return _unfit(f"is refused ({_error_text(error)})")
@@ -1404,24 +1396,9 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
-def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
-    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
-    fits = _fits(form.schema, definitions)
-
-    def read_key(text: str) -> Any:
-        try:
-            value = text if fits(text) else _read_json(text)
-        except ValueError:
-            value = ...                             # fits nothing
-        if not (value is text or fits(value)):
-            raise _unfit(f"{_shown(text)} is not a key of the right type")
-        return form.read(value)
-    return read_key
-
-
-def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Read] = {}
+    by_type: dict[type, _Reader] = {}
 
     def read(value: Any) -> Any:
         kind = type(value)
@@ -1434,7 +1411,7 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     return read
 
 
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make a reader that tries them in turn, where the value fits.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
@@ -1471,19 +1448,19 @@ _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "numb
                str: ("string",), list: ("array",), dict: ("object",)}
 
 
-def _may_be(schema: dict[str, Any], kind: type) -> bool:
+def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -> bool:
     """Tell whether JSON of this Python type may fit the schema."""
+    if "$ref" in schema:
+        return behind_reference
     if "anyOf" in schema:
-        return any(_may_be(each, kind) for each in schema["anyOf"])
+        return any(_may_be(each, kind, behind_reference) for each in schema["anyOf"])
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
 def _takes_null(schema: dict[str, Any]) -> bool:
-    if "anyOf" in schema:
-        return any(map(_takes_null, schema["anyOf"]))
-    return "$ref" not in schema and _may_be(schema, type(None))
+    return _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1494,18 +1471,14 @@ def _as_float(value: Any) -> Any:
         return value                                # on purpose: a number that no float can hold is still a number
 
 
-_SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
-_ISO = (r"(?a)(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?"
-        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z")
-_DURATION = r"(?a)([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
 
 
-def _read_iso(cls: Any, text: str) -> Any:
+def _read_iso(cls: Any, found: re.Match[str]) -> Any:
     """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
-    found = re.match(_ISO, text)
-    if not found or bool(found[2]) != hasattr(cls, "hour"):     # a date-time without a time would be a guess
-        raise ValueError
     date, clock, second, fraction, offset = found.groups()
+    if bool(clock) != hasattr(cls, "hour"):         # a date-time without a time would be a guess
+        raise ValueError
     if offset:
         digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
         offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
@@ -1514,91 +1487,60 @@ def _read_iso(cls: Any, text: str) -> Any:
     return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
-def _read_duration(cls: Any, text: str) -> Any:
-    found = re.match(_DURATION, text)
-    if not found:
-        raise ValueError
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
     names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, found.groups()[1:]) if part})
-    return -duration if found[1] == "-" else duration
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
 
 
-def _read_base64(cls: Any, text: str) -> Any:
+def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     from base64 import b64decode
-    return cls(b64decode(text, validate=True))
+    return cls(b64decode(found.string, validate=True))
 
 
-# class -> (format, how its text is read; None: by the class itself)
-_SPELLED: dict[str, tuple[str, Callable[[Any, str], Any] | None]] = {
-    "datetime.datetime": ("date-time", _read_iso), "datetime.date": ("date", _read_iso),
-    "datetime.time": ("time", _read_iso), "datetime.timedelta": ("duration", _read_duration),
-    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None),
-    "ipaddress.IPv4Address": ("ipv4", None), "ipaddress.IPv6Address": ("ipv6", None),
-    "builtins.bytes": ("base64", _read_base64), "builtins.bytearray": ("base64", _read_base64),
-    **{f"pathlib.{pure}{system}Path": ("path", None) for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
+    return cls(found.string)
+
+
+_ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
+        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
+_DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
+             _read_duration)
+_WHATEVER = ".*", _read_by_class
+# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+    "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
+    "datetime.timedelta": ("duration", *_DURATION),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
+    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
+    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
+       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
 }
 
 
 def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
-    name, parse = _SPELLED[_full_name(cls)]
+    name, pattern, parse = _SPELLED[_full_name(cls)]
     article = {"i": "an ", "b": ""}.get(name[0], "a ")
 
     def read(text: str) -> Any:
         try:
-            return parse(cls, text) if parse else cls(text)
+            if found := re.match(pattern, text, re.ASCII | re.DOTALL):
+                return parse(cls, found)
         except (ValueError, ArithmeticError):
-            raise _unfit(f"{_shown(text)} is not {article}{name}") from None
+            pass
+        raise _unfit(f"{_shown(text)} is not {article}{name}")
     keyword = "contentEncoding" if name == "base64" else "format"
     return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
 
 
-# --- string annotations
-# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
-_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
-
-
-def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; names that are not found there are looked for in its callers."""
-    try:
-        return typing.get_type_hints(thing, include_extras=True)
-    except Exception:
-        hints = {}
-    for owner in reversed(getattr(thing, "__mro__", (thing,))):
-        names = _names_for(owner)
-        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
-            hints[name] = _resolved(annotation, names)
-    return hints
-
-
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
-    try:
-        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
-    except Exception as error:
-        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
-
-
-def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
-    names: dict[str, Any] = {}
-    frame: Any = sys._getframe()
-    while frame:
-        if frame.f_globals is not globals():
-            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
-        frame = frame.f_back
-    function = inspect.unwrap(owner)
-    if inspect.isfunction(function):
-        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
-    elif owner:
-        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names
-
-
 # --- rows: (annotation, its arguments, builder) -> form
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    if read is _same:
-        return construct
+def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
+    if read is _as_it_is:
+        return _as_it_is if construct is list else construct
     return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
 
 
@@ -1607,8 +1549,7 @@ def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        same = construct is list and item.read is _same
-        return _Form({"type": "array", "items": item.schema}, _same if same else _reads_array(construct, item.read),
+        return _Form({"type": "array", "items": item.schema}, _reads_array(construct, item.read),
                      hashable=construct is frozenset)
     return row
 
@@ -1628,31 +1569,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
 
 
-# in the names of an object, a key that is no text is JSON text
-_KEY_NAMES: dict[Any, dict[str, Any]] = {
-    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
-    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
-}
-
-
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
-    key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key, read = key.read, item.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
-    if read_key is read is _same:
-        return _Form(schema, hashable=False)
+    if args and args[0] not in (str, Any):
+        return build.refuse(annotation, word="key")
+    item = build.form(args[1] if args else Any)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
 
-    def read_items(value: Any) -> Any:
-        keys = zip(value, itertools.repeat(read_key), value)
-        parts = _read_parts([*keys, *zip(value, itertools.repeat(read), value.values())])
-        return dict(zip(parts, parts[len(value):]))
-    return _Form(schema, read_items, hashable=False)
+    def read(value: Any) -> Any:
+        return dict(zip(value, _read_parts(zip(value, itertools.repeat(item.read), value.values()))))
+    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1662,234 +1587,109 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_same} else _same
+    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_as_it_is} else _as_it_is
     return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
 
 
-def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
+def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
+    """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
-        wires = [value if type(value) in _SCALARS else _json_form(value, set(), strict=True) for value in args]
-        return _values_form(wires, args)
-    except (TypeError, ValueError):
+        wires = [_json_form(value, strict=True) for value in values]
+        kinds = {_SCALARS[type(wire)] for wire in wires}
+    except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-
-
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    if issubclass(cls, enum.Flag) or not len(cls):
-        return build.refuse(cls)
-    return _values_form([_member_form(member) for member in cls], list(cls))
-
-
-def _values_form(wires: Sequence[Any], values: Sequence[Any]) -> _Form:
-    """Offer the values that are written as `wires`; those that JSON may spell another way (5.0) need a reader."""
-    kinds = {_SCALARS[type(wire)] for wire in wires}
     schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
-    return _Form(schema, _same if plain else lambda wire: by_wire[type(wire) is bool, wire])
+    return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-# what a note in Annotated may say, as an attribute of annotated-types, pydantic's FieldInfo or their like -> keyword
-_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
-# ... and which limits it may set -> (keyword, what holds, what is wrong where it does not)
-_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
-    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
-    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
-    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
-    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
-    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
-    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
-    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
-    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
-}
-_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
-
-
-def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
-    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
-    keyword, holds, words = _LIMITS[attribute]
-    of_length = keyword in ("min", "max")
-    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
-    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
-            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
-    if keyword and isinstance(limit, (str, int, float)):
-        form.schema.update(dict.fromkeys(said, limit))
-        if len(said) == len(parts) and (form.read is _same or not of_length):       # a set may be shorter than its JSON
-            return form
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
-        return value
-    return form._replace(read=read)
-
-
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
-    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
-    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
-    alias = typing.get_origin(annotation) or annotation
-    value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
-    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
-
-
-def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
-    """Put the known types in the place of type variables."""
-    if isinstance(annotation, typing.TypeVar):
-        return known.get(annotation, annotation)
-    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
-    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
 
 
 # --- classes with named fields
-def _is_field(default: Any) -> bool:
-    """Tell whether a default is what pydantic's `Field(...)` gives: notes, and perhaps the real default."""
-    return hasattr(type(default), "is_required")
+def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
 
 
-def _default_in(info: Any) -> Any:
-    if info.is_required():
-        return _REQUIRED
-    return info.default if info.default_factory is None else _SOME_DEFAULT
+def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
+    """Give the form of a class that is made of these fields."""
+    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
+    text = cls.__dict__.get("__doc__") or ""
+    if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
+        schema = {"description": inspect.cleandoc(text), **schema}
+    in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
+    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+    return _Form(schema, read, hashable and cls.__hash__ is not None)
 
 
-def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
-    cls = typing.get_origin(annotation) if args else annotation
+# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
+_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
+_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
-    def make() -> _Form:
-        try:
-            rows = _known_fields(cls)
-        except Exception:                           # names that only a search finds
-            rows = _fields_of(cls, _hints_of(cls))
-        if args:
-            known = dict(zip(cls.__parameters__, args))
-            rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
-        outer, build.validated = build.validated, hasattr(cls, "__pydantic_fields__")
-        schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-        build.validated = outer
-        text = cls.__dict__.get("__doc__") or ""
-        if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
-            schema = {"description": inspect.cleandoc(text), **schema}
-        in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-        read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
-        return _Form(schema, read, hashable and cls.__hash__ is not None)
-    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+def _plain_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        return inspect.get_annotations(thing, **_LENIENT)
+
+
+_FIND_HINTS = [_plain_hints]                        # the last one is asked
+
+
+def _fields_of(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, or the names in a TypedDict."""
+    hints = _FIND_HINTS[-1](cls)
+    if issubclass(cls, dict):
+        return _typed_dict_fields(cls, hints)
+    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
-def _known_fields(cls: Any) -> list[_Field]:
-    return _fields_of(cls, typing.get_type_hints(cls, include_extras=True))
-
-
-def _fields_of(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    """Give the fields of a class with these hints; the annotations of some may be the exceptions that they led to."""
-    if hasattr(cls, "__orig_bases__"):
-        meant = _meant_in(cls, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-    return list((_typed_dict_fields if issubclass(cls, dict) else _constructor_fields)(cls, hints))
-
-
-def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
-    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
-    inherited: dict[str, Mapping[Any, Any]] = {}
-    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
-        origin = typing.get_origin(base) or base
-        if isinstance(origin, type):
-            args = [_filled(arg, known) for arg in typing.get_args(base)]
-            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
-    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
-    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
-
-
-def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    """Give what the constructor of a dataclass, NamedTuple or attrs class takes."""
-    infos = getattr(cls, "__pydantic_fields__", {})         # a dataclass of pydantic has them, too
-    attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
-    attributes.update({info.alias: name for name, info in infos.items()})
+def _constructor_fields(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, with its annotations as they stand."""
     by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
-        infos or hasattr(cls.__init__, "__wrapped__"))
-    for name, parameter in inspect.signature(cls).parameters.items():
-        attribute = attributes.get(name, name)
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else infos.get(attribute, parameter.default)
-        yield _Field(name, hints.get(attribute, Any), default,
-                     has_place=by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
+        hasattr(cls.__init__, "__wrapped__"))
+    rows = []
+    for name, parameter in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items():
+        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
+        has_place = by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        rows.append(_noted_default(_Field(name, parameter.annotation, default, has_place=has_place)))
+    return rows
 
 
 _FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
+    rows = []
     for name, annotation in hints.items():
         required, inner = name in cls.__required_keys__, annotation
         while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
             required = word == "typing.Required" or (required and word != "typing.NotRequired")
             inner = typing.get_args(inner)[0]
-        yield _Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT)
+        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
+    return rows
 
 
 _QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
+_has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
 
 
-def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
-    def adopt(part: Any) -> Any:
-        """Refer to what the model defines as to a named type of ours."""
-        if not isinstance(part, dict):
-            return part
-        target = part.pop("$ref", None)
-        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
-        place.update(part)
-        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
-        return place
-
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
-    def make() -> _Form:
-        try:
-            schema = cls.model_json_schema()
-        except Exception as error:
-            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
-        for name, definition in schema.pop("$defs", {}).items():
-            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
-        build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
-    return build.named(cls, cls.__name__, make)
+def _noted_default(field: _Field) -> _Field:
+    """Take a default that is a note for one."""
+    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    return take(field) if take else field
 
 
-def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(annotation)
+# --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
+def _refused_as(word: str | None) -> _TypeRow:
+    return lambda annotation, args, build: build.refuse(annotation, word=word)
 
 
-# --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
 _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(("typing.Any", "builtins.object", "inspect._empty"),
                     lambda given, args, build: _Form({}, hashable=False)),
@@ -1897,7 +1697,7 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: build.form(args[0] if args else Any)),
     **dict.fromkeys(("typing.Union", "types.UnionType"),
                     lambda given, args, build: _union_of(map(build.form, args), build)),
-    "typing.Literal": _literal, "typing.LiteralString": lambda given, args, build: build.form(str),
+    "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
                      "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
     **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
@@ -1908,19 +1708,29 @@ _ROWS: dict[str, _TypeRow] = {
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
-_FIELD_MARKS = ("__dataclass_fields__", "__attrs_attrs__", "_field_defaults", "__required_keys__")
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
-    (lambda head: isinstance(head, (str, typing.ForwardRef)),
-     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
-    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
-        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
-    (lambda head: hasattr(head, "__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
-    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
-    (lambda head: not isinstance(head, type), _refused),
+    (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+    (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
+    (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
+    (_has_any("__value__"), _refused_as("type-alias")),
+    (lambda head: not isinstance(head, type), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
-    (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
-    (lambda head: any(hasattr(head, mark) for mark in _FIELD_MARKS), _named_fields),
-    (lambda head: True, _refused),
+    (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
+    (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
+    (_has_fields, _class_with_fields),
+    (lambda head: True, _refused_as(None)),
+]
+# a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
+_NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
+    (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
+              "pattern", "description", "documentation", "metadata", "func", "is_required"),
+     lambda form, note, build: build.refuse(type(note), word="note")),
+]
+# a default that is a note -> the field that has both
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+    (lambda default: hasattr(type(default), "is_required"),
+     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1934,7 +1744,8 @@ _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where 
 
 @functools.lru_cache(maxsize=512)
 def _row_of(head: Any) -> _TypeRow:
-    return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
+    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
+    return row
 
 
 class _Builder:
@@ -1948,7 +1759,7 @@ class _Builder:
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
-        self.validated = False                              # whether pydantic will call the functions in notes itself
+        self.validated = False                              # whether the function or class checks its notes itself
         self.place = ""
         self.depth = 0
 
@@ -1956,7 +1767,7 @@ class _Builder:
         """Give the form of a type as a part of this schema."""
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
-            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _same))
+            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
         if annotation is None:
             return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
@@ -1967,46 +1778,36 @@ class _Builder:
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
-            row = _refused
+            row = _refused_as(None)
         form = row(annotation, args, self)
         self.depth -= 1
         return form
 
-    def refuse(self, annotation: Any, instead: str | None = None) -> _Form:
-        """Note that a type has no JSON form, and what to write instead."""
+    def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
+        """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
         if isinstance(annotation, Exception):
             problem = _error_text(annotation)
         else:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
             known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"
+            problem = (_needs_chapter(word, text)
+                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
-        """Give the form that keeps to a note as well."""
+        """Give the form that keeps to what stands behind the type in Annotated as well."""
         if isinstance(note, str):
             form.schema["description"] = note
         elif isinstance(note, Mapping):
             self.foreign = True
-            form.schema.update(to_json(note))
-        else:
-            metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
-            form = functools.reduce(self.noted, metadata if isinstance(metadata, (list, tuple)) else (), form)
-            for attribute in _LIMITS:
-                limit = getattr(note, attribute, None)
-                if limit is not None and not callable(limit):
-                    self.foreign = True
-                    form = _limited(form, attribute, limit)
-            for attribute, keyword in _NOTES.items():
-                text = getattr(note, attribute, None)
-                text = getattr(text, "pattern", text)
-                if isinstance(text, str):
-                    self.foreign = self.foreign or keyword == "pattern"
-                    form.schema[keyword] = text
-            if callable(getattr(note, "func", None)) and not self.validated:
-                form = _calling(form, note) or self.refuse(type(note).__name__, "a pydantic model with this field")
+            try:
+                form.schema.update(_json_form(note, strict=True))
+            except Exception:
+                return self.refuse("keywords that JSON cannot say", "values that it has")
+        elif keep := _first_fit(_NOTES, note):
+            return keep(form, note, self)       # type: ignore[no-any-return]
         return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
@@ -2039,19 +1840,16 @@ class _Builder:
             return form
         return form._replace(schema=place or self.refer(key, name))
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
+    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, _ in rows:
+        for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            form = self.form(annotation)
-            if default is not _REQUIRED and _is_field(default):
-                form, default = self.noted(form, default), _default_in(default)
-            schema, read, hashable = form
+            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
-                schema, read, hashable = _union_of([form, _Form({"type": "null"})], self)
+                schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
             properties[name] = schema
             if text:
                 schema["description"] = text
@@ -2059,7 +1857,7 @@ class _Builder:
                 required.append(name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _same:
+            if read is not _as_it_is:
                 readers[name] = read
             all_hashable = all_hashable and hashable
         self.place = place
@@ -2078,7 +1876,7 @@ class _Builder:
             schema["default"] = default
             return
         try:
-            self.defaults.append((schema, _json_form(default, set(), strict=True)))
+            self.defaults.append((schema, _json_form(default, strict=True)))
         except Exception:
             pass                                    # on purpose: such a default is the function's own affair
 
@@ -2160,12 +1958,19 @@ def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     return isinstance(properties, dict) and TOOLCALL_REASON in properties
 
 
-def _with_reason(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the reason to a copy of a schema: last of the properties, never required."""
+def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
+    """Add the reason to a copy of a schema: last of the properties, or first; never required."""
     if _declares_reason(parameters):
         return dict(parameters)
-    reason = {"type": "string", "description": REASON_DESCRIPTION}
-    return {**parameters, "properties": {**parameters.get("properties", {}), TOOLCALL_REASON: reason}}
+    reason = {TOOLCALL_REASON: {"type": "string", "description": REASON_DESCRIPTION}}
+    properties = parameters.get("properties", {})
+    return {**parameters, "properties": {**reason, **properties} if first else {**properties, **reason}}
+
+
+def _checked_think(asked: Any) -> Any:
+    if asked not in (None, True, False, "first"):
+        raise ToolDefinitionError(f'think_augment: must be True, False or "first" (got {_shown(asked)})')
+    return asked
 
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
@@ -2180,7 +1985,7 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
 
 # ---------------------------------------------------------------------------
 # 6. Functions: what does a function take?
-#    uses 1 2 3 4 5
+#    uses 1 3 4 5
 # ---------------------------------------------------------------------------
 _compiled = functools.cache(re.compile)     # when first needed: compiling costs more than importing
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -2262,7 +2067,7 @@ def _prose(text: str) -> str:
 
 # --- signatures
 _ANNOTATED: Any = type(Injected)
-_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
+_HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
 class _Takes:
@@ -2273,6 +2078,7 @@ class _Takes:
         self.positional: list[inspect.Parameter] = []       # positional-only, in order, hidden ones too
         self.rest: list[Any] = []                           # the annotation of **kwargs, where there is one
         self.injected, self.hidden = injected, hidden       # {parameter: value or ContextVar}; not for the model
+        self.declared: dict[str, bool] = {}                 # Injected: whether a registry has to have a value for it
 
     def names(self) -> list[str]:
         return [each.name for each in self.offered]
@@ -2297,7 +2103,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _hints_of(holder)
+    hints = _FIND_HINTS[-1](holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints[name] if name in hints else parameter.annotation
@@ -2310,11 +2116,10 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
                 takes.positional.append(parameter)
             if isinstance(annotation, _ANNOTATED) and any(
                     note is _InjectedMark or note is Injected for note in annotation.__metadata__):
+                takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
-            elif default is _REQUIRED and name not in inject:
-                build.problems.append(f"{name}: has no value (write inject={{{_shown(name)}: ...}}, or a default)")
+                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
     _check_taken(takes, parameters, build)
     return takes
 
@@ -2322,8 +2127,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 def _take_rest(annotation: Any, takes: _Takes) -> None:
     """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
     if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        keys = typing.get_args(annotation)[0]
-        takes.offered.extend(_fields_of(keys, _hints_of(keys)))
+        takes.offered.extend(_fields_of(typing.get_args(annotation)[0]))
     else:
         takes.rest.append(annotation)
 
@@ -2369,30 +2173,25 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    if parameters is None:
-        schema, read = _from_signature(takes, build)
-    elif isinstance(parameters, Mapping):
-        schema, read = _from_contract(parameters, takes, build)
-    else:
-        schema, read = _from_model(parameters, takes, build)
+    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
 
-def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     schema, readers, _ = build.object_of(takes.offered)
     read = _reads_fields(readers)
     if takes.rest:
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _same:
-            known = {**dict.fromkeys(takes.names(), _same), **readers}
+        if rest.read is not _as_it_is:
+            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
             return build.finish(schema), lambda value: (
                 _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
     return build.finish(schema), read
 
 
-def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
     properties = contract.get("properties")
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
@@ -2403,31 +2202,31 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
             form = _form_of(each.annotation)
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _same:
+        if form.read is not _as_it_is:
             readers[each.name] = _reads_if_fitting(form)
     return dict(contract), _reads_fields(readers)
 
 
-def _reads_if_fitting(form: _Form) -> _Read:
+def _reads_if_fitting(form: _Form) -> _Reader:
     fits = _fits(form.schema, {})
     return lambda value: form.read(value) if fits(value) else value
 
 
-def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
-    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(model) if isinstance(typing.get_origin(model) or model, type) else _Form({})
-    schema = build.finish(form.schema)
-    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
-    if "properties" not in schema:
-        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    names = list(getattr(model, "model_fields", schema.get("properties", ())))
-    _check_names(names, True, takes, build)
+def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
+    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
+    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
+    build.problems.append(f"parameters: {known}")
+    _check_names((), True, takes, build)
+    return {}, _as_it_is
 
-    def read(arguments: Any) -> Any:
-        made = form.read(arguments)
-        return made if isinstance(made, dict) else {name: getattr(made, name) for name in names}
-    return schema, read
+
+# what is given as `parameters=` -> (schema, reader of the arguments)
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature),
+    (lambda given: isinstance(given, Mapping), _from_contract),
+    (lambda given: True, _not_taken),
+]
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -2439,31 +2238,34 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
         elif name not in known and not takes.rest:
             build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
     for each in takes.offered:
-        default = _default_in(each.default) if _is_field(each.default) else each.default
-        if default is _REQUIRED and each.name not in given and complete:
+        if each.default is _REQUIRED and each.name not in given and complete:
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
+def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
     """Make what turns arguments into (args, kwargs); `checked`: the schema refuses names that are not taken."""
-    held = {each.name: each.default for each in takes.offered
-            if each.default is not _REQUIRED and _is_field(each.default) and not each.default.is_required()}
+    held = {each.name: each.make_default for each in takes.offered if each.make_default}
     if not (takes.positional or takes.hidden or held) and (checked or takes.rest):
-        return None if read is _same else lambda arguments: ((), read(arguments))
+        return None if read is _as_it_is else lambda arguments: ((), read(arguments))
     known = takes.names()
 
-    def bind(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(arguments: dict[str, Any], given: Mapping[str, Any] = {}) -> tuple[tuple[Any, ...], dict[str, Any]]:
         wrong = [name for name in arguments if name in takes.hidden or not (name in known or takes.rest)]
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         kwargs = dict(read(arguments))
         for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name].get_default(call_default_factory=True)
-        for name, value in takes.injected.items():
+            kwargs[name] = held[name]()
+        given = {name: given[name] for name in takes.declared if name in given}
+        lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
+        if lacking:
+            raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
+        for name, value in {**takes.injected, **given}.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
+    bind.__dict__["declared"] = takes.declared
     return bind
 
 
@@ -2519,18 +2321,37 @@ def _fault_in(text: str) -> str:
     return f"{_shown(value)} is not an object"
 
 
-class _Answer(NamedTuple):
+class Media:
+    """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
+
+    def __init__(self, data: bytes, media_type: str) -> None:
+        if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
+            raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
+        self.data, self.media_type = bytes(data), media_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Media) and (self.data, self.media_type) == (other.data, other.media_type)
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.media_type))
+
+    def __repr__(self) -> str:              # and what is said to who cannot see it
+        return f"[{self.media_type}, {len(self.data)} bytes]"
+
+
+class Answer(NamedTuple):
     """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
-    content: str
-    value: Any
+    content: str | Media | list[str | Media]
+    value: Any = None
 
 
 @dataclass
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
-    `reason` is what the model gave as its `toolcall_reason`, or None.
+    `reason` is what the model gave as its `toolcall_reason`, or None · `media`: what is no text; `content` has a line
+    for each · `seconds`: how long the call took.
     """
 
     tool_call_id: str
@@ -2540,6 +2361,8 @@ class ToolResult:
     reason: str | None = None
     value: Any = field(default=None, compare=False, repr=False)
     error: Exception | None = field(default=None, compare=False, repr=False)
+    media: tuple[Media, ...] = ()
+    seconds: float = field(default=0.0, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------------------
@@ -2567,26 +2390,29 @@ _MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
-def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
+def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
 
-    `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
+    `think_augment` ("first": the reason before the arguments) and `strict` are for the tools whose metadata
+    leaves them open. What a tool's `extra` has under the api_format is added.
     """
-    return [_copied(schema) for schema in _tool_schemas(tools, api_format, think_augment, strict)]
+    return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
 
 
-def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, strict: bool | None) -> list[Any]:
+def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | str, strict: bool | None) -> list[Any]:
     """Spell tools with parts that are not copied."""
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
         parameters = _object_root(tool.parameters, merged=api_format in _APIS)
-        if think_augment if known.think_augment is None else known.think_augment:
-            parameters = _with_reason(parameters)
+        asked = think_augment if known.think_augment is None else known.think_augment
+        if asked:
+            parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        schemas.append(spell(tool, {"name": tool.name, "description": in_words}, parameters,
-                             strict if known.strict is None else known.strict))
+        about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
+        spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
+        schemas.append({**spelled, **more} if isinstance(more, Mapping) else spelled)
     return schemas
 
 
@@ -2643,10 +2469,19 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
-    """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
+def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
+    """Spell "auto", "none", "required" (or "any"), the name of the one tool to call, or a list of names.
+
+    gemini: as `toolConfig`.
+    """
     api, word = _APIS[api_format], "required" if choice == "any" else choice
-    return api.word(word) if word in ("auto", "none", "required") else api.name(choice)
+    if word in ("auto", "none", "required"):
+        return api.word(str(word))
+    names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
+    if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
+        raise ValueError('tool_choice: must be "auto", "none", "required", the name of a tool or a list of names '
+                         f"(got {_shown(choice)})")
+    return api.names(names)
 
 
 # --- messages out
@@ -2655,23 +2490,41 @@ class _Format(NamedTuple):
 
     parts: str | None                       # where a message has its calls; None: they are items on their own
     word: Callable[[str], Any]              # a choice: auto, none or required
-    name: Callable[[str], Any]              # a choice: the tool of this name
+    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
     call: Callable[[ToolCall], dict[str, Any]]
-    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]         # a call as it came, with the id that it has now
+    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]     # a call as it came, but for what no API takes back
     assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
     results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
+        message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
 
 
 _APIS: dict[str, _Format] = _Formats()
 _APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, name=lambda name: {"type": "function", "function": {"name": name}},
-    call=lambda call: {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _text(call)}},
-    again=lambda part, call: {**part, "id": call.id, "type": part.get("type") or "function"},
+    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    again=lambda part, call: _chat_again(part, call),
     # content "" on purpose: some servers fail on null
     assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
     results=lambda results: [
-        {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content} for result in results])
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
+
+
+def _chat_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+    return allowed if len(tools) > 1 else tools[0]
+
+
+def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
+    if isinstance(function, dict):
+        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+    return again
 
 
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
@@ -2700,6 +2553,20 @@ def _object(call: ToolCall) -> dict[str, Any]:
     return {} if isinstance(call.arguments, str) else call.arguments
 
 
+def _kept(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for a history of objects: a text in one of its own, so that it is never read as {} again."""
+    return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
+
+
+def _is_cut(call: ToolCall) -> bool:
+    return call.arguments == _CUT
+
+
+def _legal(text: str, longest: int = 64) -> str:
+    """Spell a name, or an id, in the characters that all APIs take back, whatever a model made up."""
+    return re.sub("[^a-zA-Z0-9_-]", "_", text)[:longest] or "_"
+
+
 def _fresh_id() -> str:
     return "call_" + os.urandom(12).hex()
 
@@ -2711,8 +2578,8 @@ def _is_made_up(call_id: str) -> bool:
 # --- calls in
 # (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
 # any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
-    ("openai-chat", ("function", None), "function", "arguments"),
+_SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
+    ("openai-chat", (...,), "function", "arguments"),                           # whatever its type says
     ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
@@ -2721,10 +2588,14 @@ _SPELLINGS: list[tuple[str, tuple[str | None, ...], str, str]] = [
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
+# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
+_WAITING: dict[Any, Callable[[Any], str | None]] = {}
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _INCOMPLETE = ("in_progress", "incomplete")
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
-_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "model_context_window_exceeded", "incomplete"))
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
+                        "model_context_window_exceeded", "incomplete"))
 _TAKEN_BACK = frozenset(("refusal", "content_filter"))
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
@@ -2748,15 +2619,15 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    message, reason = _message_in(response)
+    message, reasons = _message_in(response)
     found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
-    cut = [reason in _TAKEN_BACK or (reason in _CUT_SHORT and call.arguments in ({}, "")) for call in calls]
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
     return api_format or (formats or API_FORMATS)[0], [
-        replace(call, arguments=_CUT) if is_cut else call for call, is_cut in zip(calls, cut)]
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2766,7 +2637,7 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
         for entry in entries:
             function, call_id = entry["function"], entry["id"]
             name, arguments = function["name"], function["arguments"]
-            if type(call_id) is not str or type(name) is not str:
+            if type(call_id) is not str or type(name) is not str or _AS_TEXT in arguments:
                 return None
             calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
     except (TypeError, LookupError):
@@ -2791,9 +2662,12 @@ def _list_at(thing: Any, key: str) -> list[Any]:
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
     kind = _type_of(entry)
+    if isinstance(kind, str) and kind in _WAITING and _WAITING[kind](entry):
+        return None
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (_at(part, key) is not None or not _has_arguments(part)) and (
+        of_kind = (kind in kinds or ... in kinds) and part is not None
+        if of_kind and (_at(part, key) is not None or not _has_arguments(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
@@ -2815,7 +2689,9 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
         arguments = _CUT
     call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
-    return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    as_text = call.arguments.get(_AS_TEXT) if isinstance(call.arguments, dict) and len(call.arguments) == 1 else None
+    return replace(call, arguments=as_text) if isinstance(as_text, str) else call
 
 
 def _entries(message: Any) -> list[Any]:
@@ -2824,10 +2700,11 @@ def _entries(message: Any) -> list[Any]:
     in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
     if in_parts:
         entries = _list_at(message, "parts") or _list_at(message, "content")
-    elif not entries:
+    mixed = in_parts or not entries         # with texts, and with calls of the provider's own
+    if not in_parts and not entries:
         entries = list(message) if isinstance(message, (list, tuple)) else [message]
     for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
-        fault = _hidden_call(entry) or ("" if in_parts or _is_beside_calls(entry) else "no tool call")
+        fault = _hidden_call(entry) or ("" if in_parts or (mixed and _is_beside_calls(entry)) else "no tool call")
         if fault:
             raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
     return entries
@@ -2846,6 +2723,8 @@ def _hidden_call(thing: Any) -> str | None:
     read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
     held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
     words = [_type_of(thing)]
+    if isinstance(words[0], str) and words[0] in _WAITING and (fault := _WAITING[words[0]](thing)):
+        return fault
     for key, each in held.items():
         if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
             words += [_type_of(each), key, "function"]
@@ -2853,27 +2732,31 @@ def _hidden_call(thing: Any) -> str | None:
     return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> tuple[Any, str]:
+def _message_in(response: Any) -> tuple[Any, set[str]]:
     """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
-    reason = None
+    reasons = []
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
-        reason = next(filter(None, (_at(response, name) for name in _REASONS)), reason)
+        reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
         inner = _at(response, key)
         if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
             inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response, str(getattr(reason, "value", reason)).lower()
+    return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
+    The message is appended as it came, but for what an API would not take back. What is spelled otherwise, as
+    LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
     """
+    api = _APIS[api_format]
+    if (why := api.no_answer(answer)) is not None:
+        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
     try:
         (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
@@ -2884,14 +2767,12 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    api = _APIS[api_format]
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api)
-    if messages:
-        return messages, calls
-    # LangChain takes no text that is no object back
-    spelled_calls = [api.call(replace(call, arguments=_object(call))) for call in calls]
-    return api.assistant(_text_in(message), spelled_calls), calls
+    messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
+    if messages is None:                    # LangChain takes no text that is no object back
+        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+    kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
+    return [_encodable(each) for each in kept], calls
 
 
 def _text_in(message: Any) -> str:
@@ -2900,25 +2781,50 @@ def _text_in(message: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]]:
-    """Copy a message with the ids of its calls; [] where the message is spelled otherwise."""
-    def filled(part: Any) -> Any:
-        part = _wire(part)
-        return api.again(part, next(calls)) if _spelling_of(part) else part
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]] | None:
+    """Copy a message with the ids of its calls, without empty texts; None where the message is spelled otherwise."""
+    def filled(parts: Iterable[Any]) -> list[Any]:
+        wired = [part for part in map(_wire, parts) if not _is_blank(part)]
+        return [api.again(part, next(calls)) if _spelling_of(part) else part for part in wired]
     key = api.parts
     if key is None:
-        return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
+        return filled(message if isinstance(message, (list, tuple)) else [message])
     if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
-        return []
+        return None
     kept = message if key == "tool_calls" else {key: message[key]}
     copy = {"role": "model" if key == "parts" else "assistant", **kept}
-    return [{**copy, key: [filled(part) for part in copy[key]]} if isinstance(copy.get(key), (list, tuple)) else copy]
+    return [{**copy, key: filled(copy[key])} if isinstance(copy.get(key), (list, tuple)) else copy]
+
+
+def _is_blank(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    said = {key for key in part if part[key] is not None}
+    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
 def _wire(thing: Any) -> Any:
-    """Turn an SDK's object into what it was on the wire."""
+    """Turn an SDK's object into what it was on the wire, without what the SDK added for the program."""
     dump = getattr(thing, "model_dump", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
+    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else thing
+
+
+def _added_by_sdk(thing: Any) -> Any:
+    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
+    if isinstance(thing, (list, tuple)):
+        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
+    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
+    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
+            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
+
+
+def _encodable(value: Any) -> Any:
+    """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, dict):
+        return {_printable(str(key)): _encodable(each) for key, each in value.items()}
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
 
 
 # ---------------------------------------------------------------------------
@@ -2969,12 +2875,13 @@ def _checked_name(name: Any) -> str:
 class ToolMetadata:
     """What is known of a tool besides its schema.
 
-    `think_augment`: ask for a reason (None: as the registry says) · `timeout`: seconds · `parallel`: False keeps it on
-    the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) · `tags`: for get_schemas(tags=…) ·
-    `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent in the mcp format).
+    `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
+    `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
+    in the mcp format).
     """
 
-    think_augment: bool | None = None
+    think_augment: bool | str | None = None
     timeout: float | None = None
     parallel: bool = True
     strict: bool | None = None
@@ -2983,6 +2890,7 @@ class ToolMetadata:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _checked_think(self.think_augment)
         tags = (self.tags,) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", frozenset(tags))
         fault = None if self.timeout is None else _fault_of("timeout", self)
@@ -3095,9 +3003,9 @@ class Tool:
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
         fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-        return _call_to_end(self.func, *self._bound(fitting))
+        return _call_to_end(self.func, *self._bound(fitting, {}))
 
-    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
+    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
         tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
@@ -3118,10 +3026,16 @@ class Tool:
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Turn arguments that fit into what the function takes."""
+    @property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
+
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Turn arguments that fit into what the function takes, with what a registry injects."""
+        bind: Any = self.bind
         try:
-            return ((), arguments) if self.bind is None else self.bind(arguments)
+            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3279,9 +3193,11 @@ def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) 
         except ToolRegError as error:
             tools.refused[wished] = str(error)
     if tools.refused:
-        reasons = "".join(f"\n- {name}: {reason}" for name, reason in tools.refused.items())
-        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{reasons}", ToolRegWarning,
-                      stacklevel=4)
+        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
+                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
+        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
+                      ToolRegWarning, stacklevel=4)
     return tools
 
 
@@ -3305,6 +3221,7 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
 _Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
@@ -3316,8 +3233,9 @@ class ToolRegistry:
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
     often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `before_call(call, reason)`: may raise to deny ·
-    `after_call(call, result)`.
+    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
+    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
+    raise to deny · `after_call(call, result)`.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3328,8 +3246,9 @@ class ToolRegistry:
     aexecute_tool_calls: ClassVar[Callable[..., Awaitable[list[ToolResult]]]]
     arespond: ClassVar[Callable[..., Awaitable[list[dict[str, Any]]]]]
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool | str = False,
                  coerce: bool = True, max_workers: int = 32, executor: Any = None,
+                 inject: Mapping[str, Any] | None = None, max_result: int | None = None,
                  before_call: Callable[[ToolCall, str | None], Any] | None = None,
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
@@ -3337,7 +3256,10 @@ class ToolRegistry:
         for name, hook in (("before_call", before_call), ("after_call", after_call)):
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        self.think_augment, self.coerce = think_augment, coerce
+        if inject is not None and not isinstance(inject, Mapping):
+            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
+        self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
@@ -3345,7 +3267,27 @@ class ToolRegistry:
         self._schemas: dict[Any, list[dict[str, Any]]] = {}
         self.register_all(tools)
 
+    def copy(self, **options: Any) -> ToolRegistry:
+        """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
+        names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
+        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        made._disabled = dict(self._disabled)
+        return made
+
     # --- which tools there are
+    @typing.overload
+    def register(self, tool: _T, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> _T: ...
+
+    @typing.overload
+    def register(self, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> Callable[[_T], _T]: ...
+
     def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
                  description: str | None = None, parameters: Any = None, namespace: str | None = None,
                  metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
@@ -3406,9 +3348,9 @@ class ToolRegistry:
         self._disabled[self[name].name] = reason
         self._schemas = {}
 
-    def enable_think_augment(self) -> None:
-        """Ask the model for its reason, from now on."""
-        self.think_augment = True
+    def enable_think_augment(self, place: bool | str = True) -> None:
+        """Ask the model for its reason, from now on; "first": before it fills in the arguments."""
+        self.think_augment = _checked_think(place)
 
     def disable_think_augment(self) -> None:
         """Ask for reasons no more; one that comes all the same is still stripped and kept."""
@@ -3476,7 +3418,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
+        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3490,7 +3432,7 @@ class ToolRegistry:
                 _finished(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -3498,11 +3440,14 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
+            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
+        result.seconds = time.perf_counter() - started
+        if self.max_result is not None:
+            result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
             try:
                 _finished(self.after_call(call, result))
@@ -3622,9 +3567,33 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    text = next(text for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    if kind is Exception and texts is not _DENIED:
+        _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+
+
+def _shortened(content: str, most: int) -> str:
+    missing = len(content) - most
+    return _CUT_RESULT.format(content[:most], missing) if missing > 0 else content
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    import logging
+    logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
+
+
+def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
+    """Give (text for the model, value for the program, what is no text) of what a function gave."""
+    if type(value) is dict:
+        return _content_of(value), value, ()
+    content, value = value if type(value) is Answer else (value, value)
+    parts = content if type(content) is list else [content]
+    media = tuple(part for part in parts if type(part) is Media)
+    if not media and (content is value or type(content) is not list):
+        return _content_of(content), value, ()
+    return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
 def _content_of(value: Any) -> str:
@@ -3638,7 +3607,7 @@ def _content_of(value: Any) -> str:
     except (ValueError, RecursionError):
         pass                                # NaN, or a value within itself
     spelled = to_json(value)
-    return _printable(spelled if isinstance(value, str) else _write_json(spelled))
+    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
 
 
 def _is_json(value: Any) -> bool:
@@ -3700,70 +3669,181 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 7 8 9 10
+#    uses 1 4 6 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
+_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
+Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
 
 
-def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-               tool_choice: str = "auto", api_format: str = "openai-chat") -> Iterator[dict[str, Any]]:
+def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> Iterator[dict[str, Any]]:
     """Let a model and its tools talk until it answers without a call; yield every new message.
 
     `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
     tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
-    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
-    tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
+    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required", a tool's name or
+    a list of names; all but the first two hold until a call fitted. `api_format`: the model's own, else openai-chat.
+    Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
+    check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    _check_run(model, registry, max_turns, tool_choice)
-    return _turns(model, _history(messages, api_format), registry, max_turns, tool_choice, api_format)
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
 
 
-def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str,
-           api_format: str) -> Iterator[dict[str, Any]]:
-    for _ in range(max_turns):
-        # 1. ask the model, and append what it says
-        answer = _finished(model(**_request_of(history, registry, choice, api_format)))
-        said, calls = _read_turn(answer, api_format)
-        history += said
-        yield from said
-        # 2. no calls? then this was its answer
-        if not calls:
-            return
-        # 3. run the calls, each exactly once, and append the results
-        results = registry._execute([call for call in calls if _is_wanted(call, choice)])
-        told = _tool_messages(calls, results, choice, api_format)
-        history += told
-        yield from told
-        # 4. go on; a tool is asked for until the first turn with calls
-        choice = "none" if choice == "none" else "auto"
-    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = context.run(registry._execute, _unanswered(history, api_format))
+        yield from _append_results(history, results, api_format)
+        for _ in range(max_turns):
+            # 1. ask the model, and append what it says
+            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
+            said, calls = _read_turn(answer, api_format)
+            history += said
+            yield from said
+            # 2. no calls? then this was its answer
+            if not calls:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
+            yield from _append_results(history, _all_results(calls, results, choice), api_format)
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
 
 
-def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-              tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+              tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history = _history(messages, api_format)
-    return [*history, *agent_loop(model, history, registry, max_turns=max_turns, tool_choice=tool_choice,
-                                  api_format=api_format)]
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
+    return history
 
 
-def _check_run(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
+def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
+            api_format: str | None = None) -> Any:
+    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
+
+    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
+    """
+    found: list[Any] = []
+    run = ToolRegistry() if registry is None else registry.copy()
+    run.register(_answer_tool(type_, found))
+    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
+    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
+
+    def insisting(**request: Any) -> Any:
+        return model(**{**request, "tool_choice": asked_for})
+    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+        if found:
+            return found[0]
+    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+
+
+def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
+    schema = schema_of(type_)
+    whole = schema.get("type") == "object"
+
+    def answer(value: Any) -> str:
+        found.append(value)
+        return "done"
+    if not whole:
+        answer.__annotations__["value"] = type_
+    tool = Tool.from_function(answer, description="Give your answer.")
+    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
+    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
+
+
+def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
+    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
     if not callable(model):
         raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
     if not isinstance(registry, ToolRegistry):
         raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
     _checked_count("max_turns", max_turns)
-    if not isinstance(choice, str):
-        raise TypeError(f'tool_choice: must be "auto", "none", "required" or a tool\'s name (got {_shown(choice)})')
-    if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
-        raise registry._absence(choice)
+    names = choice if isinstance(choice, list) else [choice]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
+                        f"(got {_shown(choice)})")
+    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+        if name not in registry or name in registry._disabled:
+            raise registry._absence(name)
+    for tool in registry:
+        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+        if lacking and tool.name not in registry._disabled:
+            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+    return _history(messages, api_format), api_format
 
 
-def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
+    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError("the model raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):
+        error.messages = list(history)      # type: ignore[attr-defined]
+    return error
+
+
+def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
+    """Ask for a tool until a call fitted."""
+    unfit = (ToolArgumentError, ToolNotFoundError)
+    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
+
+
+# --- messages that end in calls
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, said = _APIS[api_format].answers, len(history)
+    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
+                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
+        said -= 1
+    waiting: list[ToolCall] = []
+    for message in history[said:]:
+        answered = [answers(part) for part in _parts_of(message, api_format)]
+        if not any(answered):
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in filter(None, answered):
+            done = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not done]
+    return waiting
+
+
+def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
+    """Append results to a history, and give what is new: where results share a message, the whole of it."""
+    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
+    answers, last = _APIS[api_format].answers, history[-1] if history else {}
+    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
+        history.pop()
+        told = [{**last, key: [*last[key], *told[0][key]]}]
+    history += told
+    return told
+
+
+def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         return [_user_message(messages, api_format)]
     if isinstance(messages, Mapping):
@@ -3771,26 +3851,26 @@ def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict
     return list(messages)
 
 
-def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str, api_format: str) -> dict[str, Any]:
+def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
+                api_format: str) -> dict[str, Any]:
     """Give the keywords with which the model is asked."""
     tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
     if tools:
-        asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
     return asked
 
 
-def _is_wanted(call: ToolCall, choice: str) -> bool:
-    return choice in ("auto", "required", "any", call.name)
+def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
+    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
 
 
-def _tool_messages(calls: list[ToolCall], results: list[ToolResult], choice: str,
-                   api_format: str) -> list[dict[str, Any]]:
-    """Spell one result for each call, in order; those that were not wanted did not run, and are told so."""
-    text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    ran = iter(results)
-    return build_tool_result_messages(
-        [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
-         for call in calls], api_format=api_format)
+def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
+    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
+    names = choice if isinstance(choice, str) else '" or "'.join(choice)
+    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
+    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
+            for call in calls]
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -3956,7 +4036,7 @@ _ELSEWHERE["await"] = _start_on_loop
 async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-    args, kwargs = self._bound(fitting)
+    args, kwargs = self._bound(fitting, {})
     if self.metadata.parallel and not self._is_async:
         return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
     return await _afinished(self.func(*args, **kwargs))
@@ -3982,9 +4062,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    reason, texts = None, _REFUSED
+    started, reason, texts = time.perf_counter(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -3995,7 +4075,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
         texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -4003,13 +4083,16 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value = value if type(value) is _Answer else (_content_of(value), value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None)
+        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
     except Exception as error:
         result = _failure(call, reason, error, texts)
+    result.seconds = time.perf_counter() - started
+    if self.max_result is not None:
+        result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    results[place] = result
+    return result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4017,10 +4100,10 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
     try:
         for place in here:
-            await _in_own_context(_arun(self, executor, results, place, calls[place]))
+            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
@@ -4031,15 +4114,15 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
-    async def work(job: tuple[int, ToolCall]) -> None:
+    async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            await run(*job)
-    return [asyncio.ensure_future(work(job)) for job in jobs]
+            results[place] = await run(call)
+    return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
 async def _all_done(tasks: list[Any]) -> None:
@@ -4048,19 +4131,19 @@ async def _all_done(tasks: list[Any]) -> None:
 
 
 @types.coroutine
-def _in_own_context(coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
-    context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+    steps = coroutine.__await__()
+    step, given = steps.send, None
+    while True:
+        try:
+            awaited = context.run(step, given)
+        except StopIteration as end:
+            return end.value
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration:
-            return
 
 
 Tool.arun = _arun_tool
@@ -4070,27 +4153,56 @@ ToolRegistry.arespond = _arespond
 
 
 # --- the loop
-async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                tool_choice: str | list[str] = "auto",
+                api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
+    """Do what agent_loop does on the running event loop; the model may be async."""
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
+
+
+async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+                  choice: str | list[str], api_format: str,
+                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(history, api_format)
+        results = await _in_context(context, _aexecute(registry, calls))
+        for message in _append_results(history, results, api_format):
+            yield message
+        for _ in range(max_turns):
+            asked = _request_of(history, registry, choice, api_format)
+            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            said, calls = _read_turn(outcome.get(), api_format)
+            history += said
+            for message in said:
+                yield message
+            if not calls:
+                return
+            wanted = [call for call in calls if _is_wanted(call, choice)]
+            results = await _in_context(context, _aexecute(registry, wanted))
+            for message in _append_results(history, _all_results(calls, results, choice), api_format):
+                yield message
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+
+
+async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    _check_run(model, registry, max_turns, tool_choice)
-    history, choice = _history(messages, api_format), tool_choice
-    for _ in range(max_turns):
-        asked = _request_of(history, registry, choice, api_format)
-        # a sync model is asked on a thread, so that the event loop goes on
-        outcome = await (_acaught(model(**asked)) if _is_async(model) else _off_loop(_on_thread(model, (), asked)))
-        answer = outcome.get()
-        said, calls = _read_turn(answer, api_format)
-        history += said
-        if not calls:
-            return history
-        results = await _aexecute(registry, [call for call in calls if _is_wanted(call, choice)])
-        history += _tool_messages(calls, results, choice, api_format)
-        choice = "none" if choice == "none" else "auto"
-    raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
+    return history
 
 
-__all__ += ["arun_agent"]
+__all__ += ["aagent_loop", "arun_agent"]
 
 
 # ---------------------------------------------------------------------------
@@ -4608,9 +4720,363 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses nothing
+#    uses 1 2 3 4 6
 # ---------------------------------------------------------------------------
-# (to come)
+def _attrs_name(attribute: Any) -> str:
+    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
+    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return name
+
+
+def _dump(model: Any) -> Any:
+    """Write a pydantic model under its aliases, unless it says otherwise."""
+    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+
+
+_WRITERS_BY_SHAPE[:0] = [
+    (_has_any("model_dump"), _dump),
+    (_has_any("__attrs_attrs__"),
+     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
+    (_has_any("to_pylist"), lambda value: value.to_pylist()),
+    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"), lambda value: value.to_dict(orient="records")),
+]
+
+
+# --- notes of annotated-types, pydantic and their like: known by the attributes that they have
+_TEXTS_IN_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
+# the limits that a note may set -> (keyword, what holds, what is wrong where it does not)
+_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
+    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
+    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
+    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
+    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
+    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
+    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
+    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
+    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
+    inner = getattr(note, "metadata", None)             # where FieldInfo keeps the constraints
+    form = functools.reduce(build.noted, inner if isinstance(inner, (list, tuple)) else (), form)
+    for attribute in _LIMITS:
+        limit = getattr(note, attribute, None)
+        if limit is not None and not callable(limit):
+            build.foreign = True
+            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+    for attribute, keyword in _TEXTS_IN_NOTES.items():
+        text = getattr(note, attribute, None)
+        text = getattr(text, "pattern", text)
+        if isinstance(text, str):
+            build.foreign = build.foreign or keyword == "pattern"
+            form.schema[keyword] = text
+    if callable(getattr(note, "func", None)) and not build.validated:
+        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
+
+
+def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
+    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
+    keyword, holds, words = _LIMITS[attribute]
+    of_length = keyword in ("min", "max")
+    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
+    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
+            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
+    if keyword and isinstance(limit, (str, int, float)) and limit not in (math.inf, -math.inf):
+        form.schema.update(dict.fromkeys(said, limit))
+        if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
+            return form
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            fits = value is None or holds(value, limit)
+        except Exception as error:
+            if not said:
+                raise _refused_by(error) from None
+            fits = True                             # the limit is about another member of the union
+        if not fits:
+            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        return value
+    return form._replace(read=read)
+
+
+def _calling(form: _Form, note: Any) -> _Form | None:
+    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
+    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            given = func(value)
+            fits = changes or bool(given)
+        except Exception as error:
+            raise _refused_by(error) from None
+        if not fits:
+            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
+        return given if changes else value
+    if alone and (changes or "Predicate" in kinds):
+        return form._replace(read=read, hashable=form.hashable and not changes)
+    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
+
+
+def _split_default(field: _Field) -> _Field:
+    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
+    info = field.default
+    if info.is_required():
+        return field._replace(default=_REQUIRED, notes=(info,))
+    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
+                          make_default=lambda: info.get_default(call_default_factory=True))
+
+
+_NOTES.insert(0, (lambda note: True, _with_note))
+_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
+
+
+# --- names that are not found where an annotation stands
+def _searched_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
+    owners = getattr(thing, "__mro__", (thing,))
+    if not any(map(_type_parameters, owners)):
+        try:
+            return typing.get_type_hints(thing, include_extras=True)
+        except Exception:
+            pass                                    # on purpose: the search tells what is not found
+    hints = {}
+    for owner in reversed(owners):
+        names = _names_for(owner)
+        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
+            hints[name] = _resolved(annotation, names)
+    return hints
+
+
+def _further_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
+    hints = _searched_hints(thing)
+    if isinstance(thing, type):
+        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
+        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
+    return hints
+
+
+def _type_parameters(owner: Any) -> dict[str, Any]:
+    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
+    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
+    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
+        around.append(getattr(around[-1], name, None))
+    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
+    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
+    except Exception as error:
+        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
+
+
+def _names_for(owner: Any) -> dict[str, Any]:
+    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    names: dict[str, Any] = {}
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_globals is not globals():
+            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
+        frame = frame.f_back
+    function = inspect.unwrap(owner)
+    if inspect.isfunction(function):
+        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
+    elif owner:
+        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
+    return names | _type_parameters(owner)
+
+
+_FIND_HINTS.append(_further_hints)
+
+
+# --- generics
+def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
+    """Put the known types in the place of type variables."""
+    if isinstance(annotation, typing.TypeVar):
+        return known.get(annotation, annotation)
+    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
+    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+
+
+def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
+    inherited: dict[str, Mapping[Any, Any]] = {}
+    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
+        origin = typing.get_origin(base) or base
+        if isinstance(origin, type):
+            args = [_filled(arg, known) for arg in typing.get_args(base)]
+            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
+    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
+    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
+
+
+def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
+    alias = typing.get_origin(annotation) or annotation
+    value = _filled(_resolved(alias.__value__, _names_for(alias)), dict(zip(alias.__type_params__, args)))
+    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
+
+
+# --- classes with named fields: generic ones, those of attrs, dataclasses of pydantic
+def _attribute_names(cls: Any) -> dict[str, str]:
+    """Give the attributes by the names that the constructor takes for them, where these are others."""
+    aliases = {info.alias: name for name, info in getattr(cls, "__pydantic_fields__", {}).items() if info.alias}
+    return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
+
+
+def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
+    cls = typing.get_origin(annotation) if args else annotation
+    known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
+    attributes = _attribute_names(cls)
+
+    def make() -> _Form:
+        rows = []
+        for row in _fields_of(cls):
+            info = infos.get(attributes.get(row.name, row.name))
+            row = row._replace(annotation=_filled(row.annotation, known))
+            rows.append(_split_default(row._replace(default=info, has_place=False)) if info else row)
+        outer, build.validated = build.validated, bool(infos)
+        form = _object_class(cls, rows, build)
+        build.validated = outer
+        return form
+    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+
+def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
+    def adopt(part: Any) -> Any:
+        """Refer to what the model defines as to a named type of ours; close objects where the model says nothing."""
+        if not isinstance(part, dict):
+            return part
+        target = part.pop("$ref", None)
+        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
+        place.update(part)
+        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
+        if "properties" in place:
+            place.setdefault("additionalProperties", False)
+        return place
+
+    def read(value: Any) -> Any:
+        try:
+            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
+        except Exception as error:
+            raise _refused_by(error) from None
+
+    def make() -> _Form:
+        try:
+            schema = cls.model_json_schema()
+        except Exception as error:
+            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
+        for name, definition in schema.pop("$defs", {}).items():
+            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        build.foreign = True
+        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+    return build.named(cls, cls.__name__, make)
+
+
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
+_ROWS_BY_SHAPE[:0] = [
+    (lambda head: isinstance(head, (str, typing.ForwardRef)),
+     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
+        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
+    (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
+    (_is_further_class, _further_class),
+]
+
+
+# --- a class as `parameters=`
+def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
+    form = build.form(cls)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        return _not_taken(None, takes, build)
+    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        if isinstance(made, dict):
+            return made
+        further = getattr(made, "model_extra", None) if takes.rest else None
+        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
+    return schema, read
+
+
+_PARAMETERS.insert(0, (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class))
+
+
+# --- mappings: in the names of an object, a key that is no text is JSON text
+_KEY_NAMES: dict[Any, dict[str, Any]] = {
+    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
+    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
+}
+
+
+def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
+    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
+    fits = _fits(form.schema, definitions)
+
+    def read_key(text: str) -> Any:
+        try:
+            value = text if fits(text) else _read_json(text)
+        except ValueError:
+            value = ...                             # fits nothing
+        if not (value is text or fits(value)):
+            raise _unfit(f"{_shown(text)} is not a key of the right type")
+        return form.read(value)
+    return read_key
+
+
+def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
+    if not args or args[0] is str:
+        return _mapping(annotation, args, build)
+    key, item = build.form(args[0]), build.form(args[1])
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
+    read_key = key.read
+    if key.schema not in ({}, {"type": "string"}):
+        key = build.hashed(key, annotation)
+        read_key = _reads_key(key, build.definitions)
+        wires = key.schema.get("enum", ())
+        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+        schema.update({"propertyNames": dict(names)} if names else {})
+
+    def read(value: Any) -> Any:
+        keys = zip(value, itertools.repeat(read_key), value)
+        parts = _read_parts([*keys, *zip(value, itertools.repeat(item.read), value.values())])
+        first: dict[Any, str] = {}
+        twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
+                 for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
+        if twice:
+            raise _unfit(*twice)
+        return dict(zip(parts, parts[len(value):]))
+    return _Form(schema, read, hashable=False)
+
+
+_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
+                           _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
@@ -4624,6 +5090,7 @@ _STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum e
 _STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 _STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
                           "unevaluatedProperties $dynamicRef $recursiveRef".split())
+_BESIDE_REFERENCES = frozenset("$ref type title description default examples deprecated $comment".split())
 _TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
 _TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
 
@@ -4665,11 +5132,13 @@ def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
     faults = {
         **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
         "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
         "an object with branches": "object" in types and "anyOf" in schema,
         "an object with names of any kind":
             "object" in types and schema.get("additionalProperties", not properties) is not False,
         schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+        "a required name that is not declared": not properties.keys() >= set(required),
     }
     for fault in [fault for fault, found in faults.items() if found]:
         raise SchemaError(f"{fault} cannot be said")
@@ -4706,45 +5175,101 @@ _OPTIONS["strict"] = _strict_fault
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 8
+#    uses 1 8
 # ---------------------------------------------------------------------------
+def _responses_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "name": name} for name in names]
+    return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
 _APIS["openai-responses"] = _Format(
-    parts=None, word=str, name=lambda name: {"type": "function", "name": name},
-    call=lambda call: {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _text(call)},
-    again=lambda item, call: {**item, "call_id": call.id},
+    parts=None, word=str, names=_responses_choice,
+    call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
+                       "arguments": _text(call)},
+    again=lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
+                              **({"arguments": _CUT} if _is_cut(call) else {})},
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
-        {"type": "function_call_output", "call_id": result.tool_call_id, "output": result.content}
-        for result in results])
+        {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
+         "output": _printable(result.content)} for result in results],
+    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
+    no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+_WAITING.update(dict.fromkeys(
+    "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
+    lambda item: "a call that nobody here answers"))
+_WAITING["tool_search_call"] = lambda item: (
+    "a call that nobody here answers" if _at(item, "execution") == "client" else None)
+_WAITING["function_call"] = lambda item: (
+    "a call of Gemini's Interactions API, which is not read: ask generateContent"
+    if _at(item, "call_id") is None and isinstance(_at(item, "arguments"), Mapping) else None)
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 8
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
-_TOOL["anthropic"] = lambda tool, about, parameters, strict: {**about, "input_schema": parameters}
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
+_ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
+
+
+def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any], _: bool | None) -> dict[str, Any]:
+    """Spell a tool: for strict mode only where the tool itself says so, and where nothing refers to itself."""
+    if tool.metadata.strict and not _refers_to_itself(parameters):
+        said = _parameters(tool, parameters, True)["parameters"]
+        taken = _map_schema(said, lambda schema: schema and {
+            keyword: value for keyword, value in schema.items() if keyword not in _ANTHROPIC_LACKS})
+        return {**about, "strict": True, "input_schema": taken}
+    return {**about, "input_schema": parameters}
+
+
+def _refers_to_itself(schema: dict[str, Any]) -> bool:
+    leads_back: dict[str, bool] = {}        # True also while it is looked at: then the way led back
+
+    def any_in(part: Any) -> bool:
+        return any(map(follow, re.findall(r'"\$ref": "([^"]*)"', _write_json(part))))
+
+    def follow(reference: str) -> bool:
+        if reference not in leads_back:
+            leads_back[reference] = True
+            leads_back[reference] = any_in(_target(schema, reference))
+        return leads_back[reference]
+    return any_in(schema)
+
+
+def _anthropic_names(call: ToolCall) -> dict[str, str]:
+    return {"id": _legal(call.id, 256), "name": _legal(call.name)}
+
+
+def _anthropic_choice(names: list[str]) -> dict[str, str]:
+    if len(names) > 1:
+        raise ValueError(f'tool_choice: anthropic takes one name (got {_listed(names)}; offer these and write "any")')
+    return {"type": "tool", "name": names[0]}
+
+
+_TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
-    name=lambda name: {"type": "tool", "name": name},
-    call=lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
-    again=lambda block, call: {**block, "id": call.id, "input": _object(call)},
+    names=_anthropic_choice,
+    call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
+    again=lambda block, call: {**block, **_anthropic_names(call), "input": _kept(call)},
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
-         **({"is_error": True} if result.is_error else {})} for result in results]}])
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+         **({"is_error": True} if result.is_error else {})} for result in results]}],
+    answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
 API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 2 8
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -4759,11 +5284,20 @@ def _gemini_schema(schema: Any) -> Any:
 
 
 def _gemini_id(call_id: str) -> dict[str, str]:
-    return {} if _is_made_up(call_id) else {"id": call_id}
+    return {} if _is_made_up(call_id) else {"id": _printable(call_id)}
 
 
-def _gemini_call(call: ToolCall) -> dict[str, Any]:
-    return {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}}
+def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
+
+
+def _gemini_blocked(response: Any) -> Any:
+    """Give why a prompt was blocked, or why there is no content in the answer."""
+    feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
+    blocked = _at(feedback, "blockReason") or _at(feedback, "block_reason")
+    message, reasons = _message_in(response)
+    reasons -= {"stop", "max_tokens", "finish_reason_unspecified"}
+    return blocked or (_listed(reasons) if reasons and _at(message, "parts", ...) is ... else None)
 
 
 _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
@@ -4771,14 +5305,17 @@ _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no
 _APIS["gemini"] = _Format(
     parts="parts",
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
-    name=lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}},
-    call=_gemini_call,
-    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call)},
+    names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
+    call=lambda call: _gemini_call(call, _object(call)),
+    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
+                              **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
+        "name": _legal(result.name),
+        "response": {"error" if result.is_error else "output": _printable(result.content)},
         **_gemini_id(result.tool_call_id)}} for result in results]}],
-    user=lambda text: {"role": "user", "parts": [{"text": text}]})
+    answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
+    user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
     ("gemini", (None,), "functionCall", "args"),
     ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
@@ -4879,6 +5416,9 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last = calls[-1]["function"]["arguments"] if calls else ""
+    if not reason and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
+        reason = "stop"                     # the last call is whole, so nothing was cut
     for call in calls:
         call["id"], function = call["id"] or _fresh_id(), call["function"]
         if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
@@ -5167,7 +5707,7 @@ def _langchain_answer(value: Any) -> Any:
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
     if value.status == "error":
         raise ToolError(text)
-    return _Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
@@ -5509,33 +6049,47 @@ __all__ += ["HttpError"]
 #    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, . or ..\nFix the arguments and call the tool again."
-_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
-# where an argument goes -> the style it is written in; "body" is all of it, "property" a part of it
-_STYLES = {"path": "simple", "header": "simple", "query": "form", "property": "form", "body": None}
+_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
+_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
+_NO_SERVER = "no server is named with its whole URL (write base_url=)"
+_METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
+# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
+_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
+           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 _BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "text": r"text/.+"}
+           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
+           "raw": r".+/.+"}
 _LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
                     "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
+_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  resources: Mapping[str, Any] | None = None, timeout: float | None = 30) -> _ToolList:
-    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description.
+                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
+                  timeout: float | None = 30) -> _ToolList:
+    """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
-    `spec`: a dict, its text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
-    request · `auth`: security scheme -> key, token or (user, password) · `include`: operationIds, tags or paths ·
-    `resources`: URI -> document, for references to other documents: those are never fetched.
+    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
+    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
+    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
+    `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
+    import warnings
     document, uri = _openapi_document(spec, timeout)
     api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include)
-    return _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                               for wished, operation in operations.items()])
+    operations = _refusing(_operations, api, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
+                                for wished, operation in operations.items()])
+    unsent = set(api.credentials) - api.sent
+    if unsent:
+        warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
+                      ToolRegWarning, stacklevel=2)
+    return tools
 
 
 def _refusing(read: Callable[..., Any], *args: Any) -> Any:
@@ -5551,12 +6105,17 @@ def _refusing(read: Callable[..., Any], *args: Any) -> Any:
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
-    document = spec if text is None else _read_document(text)
+    try:
+        document = spec if text is None else _read_json(text)
+    except ValueError as fault:
+        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
+                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
-    version = said.get("openapi")
-    if not re.match(r"3\.[012](\.|\Z)", str(version)):
-        got = f"Swagger {said['swagger']}, convert it to OpenAPI 3" if "swagger" in said else _shown(version)
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2 (got {got})")
+    if str(said.get("swagger")).startswith("2."):
+        return _refusing(_from_swagger, document), uri
+    if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
+        got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
     return document, uri
 
 
@@ -5566,7 +6125,7 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         response = _request("GET", spec, timeout=timeout)
         if response.status != 200:
             raise response.error()
-        return response.read().decode("utf-8", "replace"), response.target.origin + response.target.path
+        return response.text_of(response.read()), response.target.origin + response.target.path
     if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
         return spec, ""
     try:
@@ -5576,97 +6135,244 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-def _read_document(text: str) -> Any:
-    try:
-        return _read_json(text)
-    except ValueError as fault:
-        return _read_yaml(text, fault)
+# --- Swagger 2.0, said as OpenAPI 3
+_COLLECTIONS: dict[str, dict[str, Any]] = {
+    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
+    "ssv": {"style": "spaceDelimited", "explode": False},
+    "pipes": {"style": "pipeDelimited", "explode": False}}
+_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
 
 
-def _read_yaml(text: str, fault: ValueError) -> Any:
-    try:
-        import yaml  # type: ignore[import-untyped, import-not-found, unused-ignore]
-        whole = ""                          # in JSON, where dates, and numbers as keys, are text
-        for piece in json.JSONEncoder(default=str).iterencode(yaml.safe_load(text)):
-            whole += piece
-            if len(whole) > MAX_BODY:       # aliases of aliases make it huge
-                raise ValueError(f"larger than {MAX_BODY} characters")
-        return _read_json(whole)
-    except ImportError:
-        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} (for YAML install PyYAML)") from None
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is neither JSON nor YAML: {_error_text(error)}") from None
+def _from_swagger(old: _Object) -> dict[str, Any]:
+    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
+    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
+    place = old.get("basePath") or "/"
+    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
+                for name, node in (old.get("securityDefinitions") or {}).items()}
+    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+                    for method, node in item.items() if method != "parameters"}
+             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+    return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
+            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
 
 
+def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
+    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
+             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
+    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
+    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
+    body = next((each for each in nodes if each["in"] == "body"), None)
+    types = node.get("consumes") or old.get("consumes") or ["application/json"]
+    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    if fields:
+        has_file = any(field.get("format") == "binary" for field in fields.values())
+        types = [known for known in types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
+        types = types or ["application/x-www-form-urlencoded"]
+        types = ["multipart/form-data"] if has_file else types
+        content = {"schema": {"type": "object", "properties": fields, "required": [
+                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
+                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
+                                if each["in"] == "formData" and "collectionFormat" in each}}
+    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
+    more = {"requestBody": {"content": dict.fromkeys(types, content), "required": required}} if content else {}
+    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
+                                           if each["in"] not in ("body", "formData")]}
+
+
+def _swagger_parameter(node: _Object) -> dict[str, Any]:
+    is_list = node.get("type") == "array"
+    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
+            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+
+
+def _swagger_schema(node: _Object) -> dict[str, Any]:
+    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
+    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+
+
+# --- the description, and its schemas
 class _Api:
     """Hold a description, and what the program gives to every request."""
 
     def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
                  headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
         from urllib.parse import urljoin
-        documents = {uri: document, **{urljoin(uri, key): resources[key] for key in resources}}
-        self.documents = {key: _absolute(documents[key], key) for key in documents}
-        self.document = self.documents[uri]
-        self.uri, self.base_url = uri, None if base_url is None else _checked_base(base_url)
+        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
+        others = {urljoin(uri, key): resources[key] for key in resources}
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
+        self.base_url = None if base_url is None else _checked_base(base_url)
         self.headers, self.timeout = _headers_of(headers, {}), timeout
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = self.document.get("components", {})
-        schemes = {name: self.follow(node) for name, node in components.get("securitySchemes", {}).items()}
+        components = document.get("components") or {}
+        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
         self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()                         # the names of those that some operation sends
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
         self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[str, str] = {}                                # reference -> its name in $defs
+        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
+        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
         for _ in range(MAX_DEPTH):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
                 return node
-            node = self._target(node["$ref"])
+            node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def _target(self, reference: str) -> Any:
-        uri, _, pointer = reference.partition("#")
+    def target(self, reference: str) -> Any:
+        from urllib.parse import urljoin
+        uri, _, pointer = urljoin(self.uri, reference).partition("#")
         if uri not in self.documents:
             raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
         try:
+            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
+                raise LookupError(pointer)
             return _pointer(self.documents[uri], f"#{pointer}")
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def modern(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, with $defs for all that its references lead to."""
-        references: list[str] = []
+    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
+        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
+        found, waiting = {}, [*used]
+        for key in waiting:                 # it grows meanwhile
+            if key not in found:
+                found[key], more = self._definitions.get(key) or self._definition(key)
+                waiting += more
+        return {self._names[key]: found[key] for key in found}
 
-        def change(node: Any) -> Any:
-            if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-                references.append(node["$ref"])
-                node["$ref"] = f"#/$defs/{self._name_of(references[-1])}"
-            return _modern(node) if isinstance(node, dict) else node
-        schema, definitions = _map_schema(schema, change), {}
-        for reference in references:        # it grows meanwhile
-            if self._name_of(reference) not in definitions:
-                definitions[self._name_of(reference)] = _map_schema(self._target(reference), change)
-        return {**schema, "$defs": definitions} if definitions else schema
+    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
+        used: list[Any] = []
+        reference, is_plain = key
+        kinds = [] if is_plain else self.kinds_of(reference)
+        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
+                  else self.said(self.target(reference), used, is_plain=is_plain))
+        self._definitions[key] = schema, used
+        return schema, used
 
-    def _name_of(self, reference: str) -> str:
-        name = _legal_name(reference.rpartition("/")[2])
-        name = _legal_name(reference, distinct=True) if name in self._names.values() else name
-        return self._names.setdefault(reference, name)
+    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
+        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
+        key = (reference, is_plain)
+        if key not in self._names:
+            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
+            taken = name in self._names.values()
+            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
+        used.append(key)
+        return f"#/$defs/{self._names[key]}"
 
-    def base_of(self, servers: Iterable[_Object]) -> str:
+    @functools.cached_property
+    def _subtypes(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        for place in ("components/schemas", "definitions"):
+            try:
+                schemas = _pointer(self.document, f"#/{place}") or {}
+            except LookupError:
+                continue
+            for name, schema in schemas.items():
+                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
+                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
+        return found
+
+    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
+        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
+        schema = self.target(reference)
+        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
+        told = {"propertyName": told} if isinstance(told, str) else told
+        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
+            return []
+        if told.get("mapping"):
+            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
+        kinds = [reference]
+        for kind in kinds:                  # it grows meanwhile
+            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
+        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
+
+    def _named(self, each: str) -> str:
+        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
+
+    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
+        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
+                "required": [name]}
+
+    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
+             is_plain: bool = False) -> Any:
+        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
+
+        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
+        """
+        if not isinstance(schema, Mapping):
+            return schema is not False or False
+        for word in ("$recursiveRef", "$dynamicRef"):
+            if word in schema:
+                raise ToolDefinitionError(f"a schema with {word} is not supported")
+        hidden |= self._read_only(schema, MAX_DEPTH)
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
+            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
+        said: dict[str, Any] = {}
+        for word, argument in _modern(schema).items():
+            if word == "$ref":
+                argument = self._reference(argument, is_plain, used)
+            elif word == "properties":
+                argument = {name: each for name, each in argument.items() if name not in hidden and (
+                    name in _required_in(schema) or self._can_be_said(each))}
+            elif word == "required":
+                argument = [name for name in argument if name not in hidden]
+            inner = hidden if word == "allOf" else frozenset()
+            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
+                sub, used, inner, word == "allOf"))
+        told = schema.get("discriminator")
+        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
+            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
+        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
+
+    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
+        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
+        values: dict[Any, list[str]] = {}
+        for value, each in (told.get("mapping") or {}).items():
+            values.setdefault(self._named(each), []).append(value)
+        name, branches = told["propertyName"], []
+        for branch, each in zip(said, given):
+            listed = values.get(each.get("$ref"))
+            own = (self.follow(each).get("properties") or {}).get(name) or {}
+            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
+            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
+        return branches
+
+    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
+        """Name the read-only properties of a schema and of the branches of its allOf."""
+        schema = self.follow(schema)
+        if not isinstance(schema, Mapping) or not depth:
+            return frozenset()
+        properties = schema.get("properties")
+        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
+               if self.is_read_only(each)}
+        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
+
+    def _can_be_said(self, schema: Any) -> bool:
+        try:
+            return isinstance(self.follow(schema), (bool, Mapping))
+        except ToolDefinitionError:
+            return False
+
+    def is_read_only(self, schema: Any) -> bool:
+        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
+                                                 for each in (schema, self.follow(schema)))
+
+    def base_of(self, servers: Iterable[_Object] | None) -> str:
         """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
         from urllib.parse import urljoin
         if self.base_url is not None:
             return self.base_url
         for server in servers or [{"url": "/"}]:
             url = server["url"]
-            for name, variable in server.get("variables", {}).items():
+            for name, variable in (server.get("variables") or {}).items():
                 url = url.replace(f"{{{name}}}", str(variable["default"]))
             if urljoin(self.uri, url).startswith(("http://", "https://")):
                 return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError("no server is named with its whole URL (write base_url=)")
+        raise ToolDefinitionError(_NO_SERVER)
 
 
 def _checked_base(url: str) -> str:
@@ -5700,70 +6406,181 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
     return "header", "authorization", secret
 
 
-def _modern(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say one schema of OpenAPI in JSON Schema 2020-12, without what is not for requests."""
-    schema = {keyword: each for keyword, each in schema.items() if keyword not in ("xml", "externalDocs", "example")}
+@functools.lru_cache(maxsize=1024)
+def _can_say(pattern: Any) -> bool:
+    try:
+        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
+    except SchemaError:
+        return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and value == int(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
+# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
+_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
+    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
+    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
+    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
+    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
+                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
+    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
+    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
+    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
+    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
+
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
+    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
+                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(schema.get(keyword), bool) and schema.pop(keyword) and bound in schema:
+        if schema.get(keyword) is True and bound in schema:
             schema[keyword] = schema.pop(bound)
-    if schema.pop("discriminator", None) and "oneOf" in schema and "anyOf" not in schema:
-        schema["anyOf"] = schema.pop("oneOf")           # on purpose: only the server can tell the kinds apart
-    if isinstance(schema.get("properties"), dict):
-        hidden = {name for name, each in schema["properties"].items() if _is_read_only(each)}
-        schema["properties"] = {name: each for name, each in schema["properties"].items() if name not in hidden}
-        if hidden and "required" in schema:
-            schema["required"] = [name for name in schema["required"] if name not in hidden]
-    if schema.pop("nullable", False) is not True:
-        return schema
-    beside: dict[str, Any] = {keyword: schema.pop(keyword) for keyword in ("description", "default", "readOnly")
-                              if keyword in schema}
+    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
+        schema[word] = json.loads(json.dumps(schema[word], default=str))
+    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
+            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
+
+
+def _required_in(schema: Any) -> list[str]:
+    return schema.get("required") or [] if isinstance(schema, Mapping) else []
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
     return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
 
 
-def _is_read_only(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("readOnly") is True
-
-
-def _operations(api: _Api, include: Iterable[str] | None) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """Give the operations by the names they wish for: (method, path, the operation with what its path adds)."""
-    found, wanted, words = {}, {include} if isinstance(include, str) else set(include or ()), set()
-    for path, given in api.document.get("paths", {}).items():
-        item = api.follow(given) if path.startswith("/") else {}        # anything else is an extension
+# --- the operations
+def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
+    found: dict[str, tuple[Any, ...]] = {}
+    words: dict[str, set[str]] = {}
+    for path, given in (api.document.get("paths") or {}).items():
+        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
         nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **item.get("additionalOperations", {})}.items():
-            wished = str(node.get("operationId", ""))
+        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+            if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
+                continue
+            wished = str(node.get("operationId") or "")
             wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            names = {wished, path, *node.get("tags", ())}
-            words |= names
-            if include is None or wanted & names:
-                found[wished] = method, path, {
-                    **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                    "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                    "security": node.get("security", api.document.get("security", ()))}
-    if not found or wanted - words:
-        what = f"{_listed(sorted(wanted - words))} of include=" if wanted else "that could be called"
-        raise ToolDefinitionError(f"the OpenAPI document has no operations {what}")
-    return found
+            words[wished] = {wished, path, method, *(node.get("tags") or ())}
+            found[wished] = method, path, {
+                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
+                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
+                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
+    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+    chosen -= _meant_by(words, "exclude", exclude)
+    if not chosen:
+        raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
+    if not any(_has_base(api, found[wished][2]) for wished in found):
+        raise ToolDefinitionError(_NO_SERVER)
+    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
+    ordered = sorted(plain)
+    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
+    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
+            for wished, name in zip(found, plain) if wished in chosen}
 
 
-def _operation_tool(api: _Api, method: str, path: str, node: dict[str, Any], name: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter."""
-    content_type, needs_body, body = _body_of(api, node)
+def _has_base(api: _Api, node: _Object) -> bool:
+    try:
+        return bool(api.base_of(node["servers"]))
+    except Exception as error:              # any other fault is the operation's own, and told with it
+        return str(error) != _NO_SERVER
+
+
+def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
+    """Give the operations that an option means by their ids, tags, methods, or paths with *."""
+    import difflib
+    import fnmatch
+    chosen: set[str] = set()
+    known = set().union(*words.values())
+    for word in [wanted] if isinstance(wanted, str) else wanted:
+        meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
+        pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
+        hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
+        if not hits:
+            folded = {each.lower(): each for each in sorted(known)}
+            near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
+            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
+                                      + (f" (near: {_listed(near)})" if near else ""))
+        chosen |= hits
+    return chosen
+
+
+def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
+
+    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
+    """
+    path, _, query = key.partition("#")[0].partition("?")
+    left_out: list[str] = []
+    body = _Body(api, node)
     places: dict[str, _Object] = {}
-    properties, required = {}, []
-    for place in (*_parameters_of(api, path, node["parameters"]), *body):
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    definitions: dict[str, Any] = {}
+    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
         argument = _argument_name(place, places)
-        places[argument], schema = place, place.get("schema", {})
-        if isinstance(schema, Mapping):     # readOnly is about answers, and this is asked for
-            about = {"description": place["description"]} if place.get("description") else {}
-            schema = {**{keyword: schema[keyword] for keyword in schema if keyword != "readOnly"}, **about}
-        properties[argument] = schema
-        required += [argument] if place["in"] == "path" or place.get("required") is True else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+        references: list[Any] = []
+        try:
+            schema = api.said(_schema_of(api, place), references)
+            definitions.update(api.definitions_of(references))
+        except ToolRegError as error:
+            if _is_needed(place):
+                raise
+            left_out.append(f"{place['name']}: {error}")
+            continue
+        places[argument] = place
+        properties[argument] = _told(place, argument, schema)
+        required += [argument] if _is_needed(place) else []
+    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
+                  **({"$defs": definitions} if definitions else {})}
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    return Tool(name, "\n\n".join(dict.fromkeys(texts)) or f"{method} {path}",
-                api.modern(parameters), _operation_call(api, method, path, node, places, content_type, needs_body),
-                ToolMetadata(source="openapi", tags=frozenset(node.get("tags", ()))))
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+    about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
+    tool.__dict__.update(
+        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
+        func=_operation_call(api, method, (path, query), node, places, body),
+        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+    return tool
+
+
+def _is_needed(place: _Object) -> bool:
+    return place["in"] == "path" or place.get("required") is True
+
+
+def _schema_of(api: _Api, place: _Object) -> Any:
+    if place.get("content"):
+        place = api.follow(next(iter(place["content"].values())))
+    return place.get("schema", {})
+
+
+def _told(place: _Object, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    about = [place["description"]] if isinstance(place.get("description"), str) else []
+    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
+    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
+                                                      argument) != place["name"] else []
+    if not isinstance(schema, dict):
+        return schema
+    return {**schema, **({"description": " ".join(about)} if about else {}),
+            **({"deprecated": True} if place.get("deprecated") is True else {})}
 
 
 def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
@@ -5776,71 +6593,166 @@ def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any]) -> list[_Object]:
+def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
     nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
     differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
     if differing:
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    return [_checked(node) for (where, name), node in nodes.items() if (where, name.lower()) not in api.hidden]
+    found = []
+    for (where, name), node in nodes.items():
+        fault = _parameter_fault(api, node)
+        if fault and _is_needed(node):
+            raise ToolDefinitionError(fault)
+        if fault:
+            left_out.append(fault)
+        elif (where, name.lower()) not in api.hidden:
+            found.append(node)
+    return found
 
 
-def _checked(node: _Object) -> _Object:
-    where, name = node["in"], node["name"]
-    if "content" in node or where not in _STYLES or (where == "header" and name.lower() in _OWN_HEADERS):
-        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: is not supported")
-    if node.get("style", _STYLES[where]) != _STYLES[where]:
-        raise ToolDefinitionError(f"{where} parameter {_shown(name)}: the style {node['style']} is not supported")
-    return node
+def _parameter_fault(api: _Api, node: _Object) -> str | None:
+    """Say why a parameter cannot be sent, or None."""
+    where, name, style = node["in"], _shown(node["name"]), node.get("style")
+    types = list(node.get("content") or ())
+    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
+        return f"{where} parameter {name}: is not supported"
+    if "content" in node and (len(types) != 1 or _kind_of(types[0]) != "json"):
+        return f"{where} parameter {name}: a content of {_listed(types) or 'no type'} is not supported"
+    if style is not None and style not in _STYLES[where]:
+        return f"{where} parameter {name}: the style {style} is not supported"
+    return None
 
 
-def _kind_of(media_type: str) -> str | None:
+def _kind_of(media_type: str) -> str:
     essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), None)
+    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
 
 
-def _body_of(api: _Api, node: _Object) -> tuple[str, bool, list[_Object]]:
-    """Give (the content type of the body, whether it is required, what it takes)."""
-    body = api.follow(node.get("requestBody")) or {}
-    required, contents = body.get("required") is True, body.get("content") or {}
-    types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-    kind = next((kind for kind in _BODIES if kind in types), None)
-    if not contents:
-        return "", False, []
-    if kind is None:
-        raise ToolDefinitionError(f"a body of {_listed(contents)} is not supported")
-    content = contents[types[kind]]
-    encoding = content.get("encoding") if kind == "form" else {}
-    parts = [] if kind == "text" else _lifted(api.follow(content.get("schema")), encoding or {})
-    if not parts and kind == "form":
-        raise ToolDefinitionError("a form that is not a plain object is not supported")
-    whole = {"in": "body", "name": "body", "schema": content.get("schema", {}), "required": required}
-    return _WILD.get(types[kind], types[kind]), required, parts or [whole]
+class _Body:
+    """Hold what the body of an operation takes (`places`), and write it."""
+
+    def __init__(self, api: _Api, node: _Object) -> None:
+        body = api.follow(node.get("requestBody")) or {}
+        contents = body.get("content") or {}
+        self.needed = body.get("required") is True
+        self.places: list[_Object] = []
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+        types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+        self.kind = next((kind for kind in _BODIES if kind in types), "")
+        if not contents:
+            return
+        content = api.follow(contents[types[self.kind]]) or {}
+        self.type = _WILD.get(types[self.kind], types[self.kind])
+        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
+        schema = content.get("schema", {})
+        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
+            told = api.follow(schema) if isinstance(schema, Mapping) else {}
+            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
+                                           if word in told}}
+        self.schema = schema
+        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
+        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+
+    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+        """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
+
+        They are required as they say, even if the body itself is not: authors forget that.
+        """
+        schema = api.follow(given) if isinstance(given, Mapping) else {}
+        properties, required = schema.get("properties") or {}, _required_in(schema)
+        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
+        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
+                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+            return []
+        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
+                for name, each in properties.items()]
+
+    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
+        """Say the schema of a file in a form, or of several, as that of its text."""
+        told = api.follow(schema) if self.kind == "parts" else None
+        if not isinstance(told, Mapping):
+            return schema
+        if told.get("type") == "array":
+            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
+        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
+        if not files:
+            return schema
+        told = self.files[name] = files[0]
+        about = "the file in base64" if "contentEncoding" in told else "the file's text"
+        return {"type": "string", "description": told.get("description") or about,
+                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
+
+    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+        """Give (the body or None, its content type)."""
+        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
+        whole = [value for place, value in given if place["in"] == "body"]
+        value = whole[0] if whole else parts
+        if not whole and not parts and (not self.needed or not self.places):
+            return None, ""
+        if self.kind == "json":
+            return _printable(_write_json(value)).encode(), self.type
+        if self.kind == "form":
+            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
+            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
+        if self.kind == "parts":
+            return self._multipart(value)
+        data, media_type = _as_bytes(value, self.schema)
+        return data, media_type or self.type
+
+    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+        from uuid import uuid4
+        boundary, body = uuid4().hex, b""
+        rows = [(name, each) for name, value in fields.items() if value is not None
+                for each in (value if isinstance(value, list) else [value])]
+        for name, value in rows:
+            data, media_type = _as_bytes(value, self.files.get(name))
+            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
+            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
+            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
+                head += f'; filename="{_in_quotes(name)}"'
+                media_type = media_type or "application/octet-stream"
+            head += f"\r\ncontent-type: {media_type}" if media_type else ""
+            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-def _lifted(schema: Any, encoding: _Object) -> list[_Object]:
-    """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
-
-    They are required as they say, even if the body itself is not: authors forget that.
-    """
-    schema = schema if isinstance(schema, Mapping) else {}
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-            or not properties.keys() >= set(required)
-            or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
-        return []
-    return [_checked({**encoding.get(name, {}), "in": "property", "name": name, "schema": each,
-                      "required": name in required})
-            for name, each in properties.items() if not _is_read_only(each)]
+def _in_quotes(name: str) -> str:
+    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
 
 
-def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Mapping[str, _Object],
-                    content_type: str, needs_body: bool) -> Callable[..., Any]:
+def _is_file(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
+        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+
+
+def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
+    """Give (the bytes that a value stands for, their type where the value says it)."""
+    from base64 import b64decode
+    if isinstance(value, Media):
+        return value.data, value.media_type
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value), ""
+    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
+    if isinstance(value, str) and str(encoding).lower() == "base64":
+        try:
+            return b64decode(value, validate=True), ""
+        except ValueError:
+            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+    return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+
+
+# --- a call
+def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+                    body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, path)     # every second one is a name
-    ways = [way for way in node["security"] if way and way.keys() <= api.credentials.keys()]
+    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
+    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
+    api.sent.update(ways[0] if ways else ())
     secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
     secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
     own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
@@ -5848,65 +6760,78 @@ def _operation_call(api: _Api, method: str, path: str, node: _Object, places: Ma
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
         headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        body = _body(given, content_type, needs_body)
-        if body is not None:
-            headers["content-type"] = content_type
+        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
+        headers.update({"cookie": cookies} if cookies else {})
+        data, content_type = body.written(given)
+        headers.update({"content-type": content_type} if content_type else {})
         pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = _form(pairs + list(secret_query.items()))
-        url = base + _path(path_parts, dict(_pairs_for(given, "path"))) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=body, timeout=api.timeout))
+        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
+        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
+        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
     return call
 
 
-def _path(parts: list[str], values: Mapping[str, str]) -> str:
+def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
-    from urllib.parse import quote
+    from urllib.parse import quote, unquote
+    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
-    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(path.split("/")):
+    steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
+    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
         raise ToolError(_NO_SEGMENT)
     return path
 
 
-def _body(given: list[tuple[_Object, Any]], content_type: str, needed: bool) -> bytes | None:
-    parts = {place["name"]: value for place, value in given if place["in"] in ("body", "property")}
-    kind = _kind_of(content_type)
-    if not parts and not needed:
-        return None
-    if kind == "form":
-        return _form(_pairs_for(given, "property")).encode()
-    value = next((value for place, value in given if place["in"] == "body"), parts)
-    return _printable(_write_json(value) if kind == "json" else _as_text(value)).encode()
-
-
-def _percent_encoded(text: str) -> str:
+def _percent_encoded(text: str, safe: str = "") -> str:
     from urllib.parse import quote
-    return quote(text, safe="")
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_HALF_CHARACTER) from None
 
 
 def _form(pairs: Iterable[tuple[str, str]]) -> str:
     return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
 
 
-def _pairs_for(given: list[tuple[_Object, Any]], where: str,
+def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
              encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null is left out."""
-    found = []
+    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
+    found: list[tuple[str, str]] = []
     for place, value in given:
-        if place["in"] != where or value is None:
-            continue
-        name, is_form = place["name"], _STYLES[where] == "form"
-        explode, is_object = place.get("explode", is_form), isinstance(value, dict) and where != "property"
-        values = value if isinstance(value, list) else [value]
-        items = value.items() if is_object else [(name, each) for each in values]
-        pairs = [(key, encode(_as_text(each))) for key, each in items]
-        if explode and is_form:
-            found += pairs
-        elif is_object:
-            found.append((name, ",".join(encode(key) + ("=" if explode else ",") + text for key, text in pairs)))
-        else:
-            found.append((name, ",".join(text for _, text in pairs)))
+        if place["in"] == where and value is not None and value != [] and value != {}:
+            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
+            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
     return found
+
+
+def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
+    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
+    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
+    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
+        return [(name, encode(_printable(_write_json(value))))]
+    if style == "deepObject":
+        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
+    if not isinstance(value, (dict, list)):
+        return [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
+    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
+    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
+    if explode and style != "simple":
+        return pairs
+    if isinstance(value, dict):
+        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
+    return [(name, between.join(text for _, text in pairs))]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
+    if isinstance(value, (dict, list)):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(f"{name}[{key}]", each)
+    elif value is not None:
+        yield name, value
 
 
 def _as_text(value: Any) -> str:
@@ -5921,14 +6846,16 @@ def _answer_in(response: _Response) -> Any:
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
-        return _Answer(f"done: the server answered {response.status} without content", None)
-    text, kind = body.decode("utf-8", "replace"), _kind_of(media_type)
-    if "\ufffd" in text and kind is None:
-        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", body)
+        return Answer(f"done: the server answered {response.status} without content", None)
+    text, kind = response.text_of(body), _kind_of(media_type)
+    if kind == "raw" and ("\ufffd" in text or "\0" in text):
+        return Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
     try:
-        return _read_json(text) if kind == "json" else text
+        value = _read_json(text) if kind == "json" else text
     except ValueError:                      # JSON only by name
-        return text
+        value = text
+    following = re.search(r'<([^<>]*)>[^<]*;\s*rel="?next\b', response.headers.get("link", ""))
+    return Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
 
 
 ToolRegistry.register_from_openapi = _registers(openapi_tools)
@@ -5937,9 +6864,62 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # find: a registry whose tools are found by words
-#    uses nothing
+#    uses 10
 # ---------------------------------------------------------------------------
-# (to come)
+_FIND = ("Find tools by words: what they do, or what they work on. There are {} of them; those that are found can be "
+         "called from then on.")
+_FOUND_NONE = "No tool was found. Try other words, or go on without one."
+
+
+def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
+    """Give a registry for one run that offers the tool find_tools, and then what it found (`limit` at a time).
+
+    It has all tools of the given one, as they are now: each can be called, found or not.
+    """
+    return _SearchRegistry(registry, limit)
+
+
+class _SearchRegistry(ToolRegistry):
+    def __init__(self, registry: ToolRegistry, limit: int) -> None:
+        super().__init__(think_augment=registry.think_augment, coerce=registry.coerce, executor=registry.executor,
+                         max_workers=registry.max_workers, before_call=registry.before_call,
+                         after_call=registry.after_call)
+        self.merge(registry)
+        self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
+        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
+
+    def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
+        """Give the schemas of find_tools and of what it found."""
+        if name is not None:
+            return super().get_schemas(name, **options)
+        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
+        return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+
+    def _is_enabled(self, name: str) -> bool:
+        return bool(super().get_schemas(name))
+
+    def _find(self, words: str) -> str:
+        wanted = _words_in(words)
+        marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
+            " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
+            for tool in self if tool.name != "find_tools"}
+        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
+        found = [name for name in best if self._is_enabled(name)][:self._limit]
+        self._offered.update(dict.fromkeys(found))
+        return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+
+
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
+
+
+def _likeness(wanted: set[str], words: set[str]) -> float:
+    """Count the words that are there, by half those of which only the beginning is (`issue` for issues)."""
+    return len(wanted & words) + sum(any(len(word) > 2 < len(each) and (each.startswith(word) or word.startswith(each))
+                                         for each in words) for word in wanted - words) / 2
+
+
+__all__ += ["search_registry"]
 
 
 # ---------------------------------------------------------------------------
@@ -6318,7 +7298,7 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> _Answer:
+def _answer_of(result: _Message) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
     if structured is not None and all(block.get("type") != "text" for block in blocks):
@@ -6326,7 +7306,7 @@ def _answer_of(result: _Message) -> _Answer:
     text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    return _Answer(text, blocks if structured is None else structured)
+    return Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -6560,6 +7540,7 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "error": ("tool    {name} fails [{id}]{time} {text}", ["R--xM: tool message {id}{time}: {text}"]),
     "image": ("        shows {text:.60}", ["note over M: shows an image"]),
 }
+_DATA_URL = "data:{};base64,{}"
 _Said = Iterable[tuple[str, dict[str, str]]]                # (key of _TRACE_ROWS, its words)
 
 
@@ -6574,7 +7555,7 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
 
 
-def _said(messages: Iterable[Any], results: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
     names: dict[str, str] = {}              # of the calls, by id
     for message in messages:
@@ -6595,20 +7576,21 @@ def _said(messages: Iterable[Any], results: Mapping[str, Any]) -> Iterator[tuple
                 yield "reason", {"text": reason}
 
 
-def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, Any]) -> _Said:
+def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     import base64
     piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
     keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
     text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
     if keys:
-        id, seconds = str(piece[keys[0]]), getattr(results.get(str(piece[keys[0]])), "seconds", 0.0)
-        failed = piece.get("is_error") or text.startswith("Error: ") or getattr(results.get(id), "is_error", False)
+        id = str(piece[keys[0]])
+        result = results.get(id) or ToolResult(id, "", text)
+        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
-            "time": f" in {seconds:.3g} s" if seconds else ""}
-        for media in getattr(results.get(id), "media", ()):
-            yield _image(media.media_type, base64.b64encode(media.data).decode())
+            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+        for media in result.media:
+            yield "image", {"text": _DATA_URL.format(media.media_type, base64.b64encode(media.data).decode())}
     elif text and isinstance(text, str):
         yield speaker, {"text": text}
     url = piece.get("image_url")            # an image, as the three APIs spell it
@@ -6617,11 +7599,7 @@ def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "image", {"text": url}
     for key, kind in (("source", "media_type"), ("inlineData", "mimeType")):
         if isinstance(piece.get(key), dict) and isinstance(piece[key].get("data"), str):
-            yield _image(piece[key].get(kind), piece[key]["data"])
-
-
-def _image(media_type: Any, data: str) -> tuple[str, dict[str, str]]:
-    return "image", {"text": f"data:{media_type};base64,{data}"}
+            yield "image", {"text": _DATA_URL.format(piece[key].get(kind), piece[key]["data"])}
 
 
 def _plain_text(content: Any) -> str:
@@ -6729,7 +7707,7 @@ def _print(text: str, end: str = "\n") -> None:
     print(text, end=end, flush=True)
 
 
-def _show(messages: Iterable[Any], results: Mapping[str, Any], streamed: list[str]) -> None:
+def _show(messages: Iterable[Any], results: Mapping[str, ToolResult], streamed: list[str]) -> None:
     """Print messages as they come, but for a text that was `streamed`."""
     try:
         for kind, words in _said(messages, results):
@@ -6959,7 +7937,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _parts_of(source: str) -> tuple[str, dict[str, _Chapter], str]:
+def _file_parts(source: str) -> tuple[str, dict[str, _Chapter], str]:
     """Give the core, the chapters by their names, and the last lines."""
     body, mark, ending = source.rpartition(_LAST_LINES)
     boxes = list(_BOX.finditer(body))
@@ -6988,7 +7966,7 @@ def _wanted(chapters: dict[str, _Chapter], wanted: str, unwanted: str) -> list[s
 def _with_chapters(source: str, kept: Sequence[str]) -> str:
     """Give the source with these chapters alone, and without what nothing needs then."""
     import textwrap
-    core, chapters, ending = _parts_of(source)
+    core, chapters, ending = _file_parts(source)
     docstring, quotes, code = core.partition('\n"""\n')        # the names of the chapters are its last words
     names = textwrap.fill(", ".join(kept) or "none", 100)
     pieces = [docstring.rpartition(":\n")[0], ":\n", names, ".", quotes, code, *(chapters[name].text for name in kept)]
@@ -7011,7 +7989,10 @@ def _tidied(source: str) -> str:
             known, node.names = node.names, [
                 each for each in node.names if (each.asname or each.name.partition(".")[0]) in used]
             if node.names != known:
-                gone[node] = ast.unparse(node) + "\n" if node.names else ""
+                said = ast.unparse(node)
+                if len(said) > 120:
+                    said = said.replace(" import ", " import (\n    ").replace(", ", ",\n    ") + ",\n)"
+                gone[node] = said + "\n" if node.names else ""
     for node, left in gone.items():
         lines[node.lineno - 1:node.end_lineno] = [left] + [""] * ((node.end_lineno or 0) - node.lineno)
     return re.sub(r'"""\n\n\n(?=    )', '"""\n\n', "".join(lines))        # where all declarations of a class went
@@ -7020,30 +8001,29 @@ def _tidied(source: str) -> str:
 def _vendor(options: Any) -> None:
     """Make a copy of this file: its core, and the chapters that are asked for."""
     import hashlib
+    import textwrap
     source = _source_of(sys.modules[__name__])
     body = _SEALED.split(source)[-1]        # of a copy: without its first lines
-    chapters = _parts_of(body)[1]
+    chapters = _file_parts(body)[1]
     if options.list:
-        _list_chapters(body, chapters)
+        core = body.count("\n") - sum(chapter.text.count("\n") for chapter in chapters.values())
+        print(f"{'core':<10} {core:>5}  what all of them use")
+        for name, (title, uses, text) in chapters.items():
+            needs = _listed(other for other in chapters if other in uses)
+            print(f"{name:<10} {text.count(chr(10)):>5}  {title}{f' · needs {needs}' if needs else ''}")
         return
     kept = _wanted(chapters, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
-    text = (f"# toolreg {__version__}, made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
             f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _list_chapters(body: str, chapters: dict[str, _Chapter]) -> None:
-    lines = {name: chapter.text.count("\n") for name, chapter in chapters.items()}
-    print(f"{'core':<10} {body.count(chr(10)) - sum(lines.values()):>5}  what all of them use")
-    for name, (title, uses, _) in chapters.items():
-        needs = _listed(other for other in chapters if other in uses)
-        print(f"{name:<10} {lines[name]:>5}  {title}{f' · needs {needs}' if needs else ''}")
 
 
 def _put(path: str | None, text: str, force: bool) -> None:
@@ -7142,18 +8122,17 @@ def _chat(options: Any) -> None:
         streamed.append(text)
 
     model = _model_of(options, stream if options.stream else None)
-    registry = _tools_at(options.target)
-    registry.think_augment = registry.think_augment or options.think
-    _watch(registry, options.ask, results)
+    registry = _watched(_tools_at(options.target), options, results)
     messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
     talking = options.question is None and sys.stdin.isatty()
     for question in _questions() if talking else [_given_text(options.question)]:
-        messages += _unanswered(messages)
+        messages += build_tool_result_messages(         # where somebody stopped: no API takes calls without
+            [ToolResult(call.id, call.name, _STOPPED, is_error=True) for call in _unanswered(messages, "openai-chat")])
         asked = {"role": "user", "content": question}
         try:
             loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
                               tool_choice=options.choice)
-            new = _kept(itertools.chain([asked], loop), messages, options.save)
+            new = _recorded(itertools.chain([asked], loop), messages, options.save)
             if talking:
                 next(new)                   # who has typed it has seen it
             _show(new, results, streamed)
@@ -7187,22 +8166,20 @@ def _questions() -> Iterator[str]:
             print()
 
 
-def _watch(registry: ToolRegistry, ask: bool, results: dict[str, ToolResult]) -> None:
-    """Keep the results of calls for their times, and ask before each where that is wanted; its hooks stay."""
+def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
+    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
     before, after = registry.before_call, registry.after_call
 
     def allow(call: ToolCall, reason: str | None) -> Any:
-        if ask and not _is_allowed(f"run {call.name} {_write_json(call.arguments)}? [y/N] "):
+        if options.ask and not _is_allowed(f"run {call.name} {_write_json(call.arguments)}? [y/N] "):
             raise ToolError(_NOT_ALLOWED)
         return before and before(call, reason)
 
     def keep(call: ToolCall, result: ToolResult) -> Any:
         results[result.tool_call_id] = result
         return after and after(call, result)
-
-    registry.before_call, registry.after_call = allow, keep
-    if ask:
-        registry.max_workers = 1            # one question at a time
+    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
+                         max_workers=1 if options.ask else registry.max_workers)
 
 
 def _is_allowed(question: str) -> bool:
@@ -7212,7 +8189,7 @@ def _is_allowed(question: str) -> bool:
         return False
 
 
-def _kept(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
+def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
     """Pass new messages on, and keep them: in the list, and in the file if there is one."""
     for message in new:
         messages.append(message)
@@ -7227,22 +8204,10 @@ def _saved(path: str | None) -> list[Any]:
     if not path or not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:
-        try:
-            messages = _read_json(file.read())
-        except ValueError as error:
-            raise ToolRegError(f"{path}: {error}") from error
-    if not isinstance(messages, list) or not all(isinstance(each, dict) and "role" in each for each in messages):
+        messages = _caught(_read_json, file.read()).value
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
         raise ToolRegError(f"{path}: holds no messages")
     return messages
-
-
-def _unanswered(messages: list[Any]) -> list[Any]:
-    """Give the tool messages that a history lacks at its end, where somebody stopped it: no API takes it without."""
-    answered = {message.get("tool_call_id") for message in messages}
-    last = next((message for message in reversed(messages) if message["role"] != "tool"), None)
-    calls = parse_tool_calls(last) if last and last["role"] == "assistant" else []
-    return build_tool_result_messages([ToolResult(call.id, call.name, _STOPPED, is_error=True)
-                                       for call in calls if call.id not in answered])
 
 
 def _tools_at(target: str) -> ToolRegistry:

@@ -71,11 +71,8 @@ AUTH = {"HTTPBearer": "t0ken", "APIKeyHeader": "k1", "APIKeyQuery": "k2&x"}
 
 def test_every_operation_of_a_real_app_is_called_or_refused_by_name(fastapi_url):
     registry = ToolRegistry(think_augment=True)
-    with pytest.warns(ToolRegWarning) as caught:
-        tools = registry.register_from_openapi(fastapi_url, auth=AUTH)
-    assert tools.refused == {"read_item_items__item_id__get": 'cookie parameter "session": is not supported',
-                             "upload_upload_post": "a body of multipart/form-data is not supported"}
-    assert all(name in str(caught[0].message) for name in tools.refused)
+    tools = registry.register_from_openapi(fastapi_url, auth=AUTH)
+    assert tools.refused == {}
     item = {"name": "n", "price": 2.5, "color": "blue", "tags": ["a"], "note": None}
     assert value(registry, "create_item", **item, dry_run=True) == {"item": item, "dry_run": True}
     assert value(registry, "create_item", name="n", price=1)["item"]["color"] == "red"
@@ -102,8 +99,7 @@ def test_wrong_arguments_are_told_before_a_request_is_made_and_by_the_server_whe
     document = json.load(urllib.request.urlopen(fastapi_url))
     read = document["paths"]["/items/{item_id}"]["get"]
     read["parameters"] = [each for each in read["parameters"] if each["in"] != "cookie"]
-    with pytest.warns(ToolRegWarning):
-        registry.register_from_openapi(document)
+    registry.register_from_openapi(document)
     got = value(registry, "read_item", item_id=7, q="ä &=?#", limit="5", tag=["a,b", "c"], **{"x-token": "t ☃"})
     assert got == {"item_id": 7, "q": "ä &=?#", "limit": 5, "tag": ["a,b", "c"],
                    "x_token": "t ☃".encode().decode("latin-1"),
@@ -119,14 +115,13 @@ def test_wrong_arguments_are_told_before_a_request_is_made_and_by_the_server_whe
     assert "- kind: is not allowed here" in error(registry, "text", kind=1)
     assert "breed" in error(registry, "pet_", body={"kind": "dog"})
     assert "answered 401" in error(registry, "secure") or "answered 403" in error(registry, "secure")
-    assert "a value in the path is empty, . or .." in error(registry, "files", path="..")
+    assert "a value in the path is empty, or has a part . or .." in error(registry, "files", path="..")
 
 
-def test_a_real_swagger_2_document_is_refused_with_one_clear_line(shared):
+def test_every_operation_of_a_real_swagger_2_document_becomes_a_tool(shared):
     with running(shared / "real" / "restx_app.py", "/swagger.json") as url:
-        with pytest.raises(ToolDefinitionError) as caught:
-            openapi_tools(url)
-    assert str(caught.value) == "openapi: must be 3.0, 3.1 or 3.2 (got Swagger 2.0, convert it to OpenAPI 3)"
+        tools = openapi_tools(url)
+    assert tools.refused == {} and len(tools) >= 5
 
 
 def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_for_others_too(shared, capsys):
@@ -157,9 +152,8 @@ def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_fo
             genai_types.FunctionDeclaration.model_validate(gemini)
     with capsys.disabled():
         print("\n" + "\n".join(lines))
-    assert refused == ["learn_v2.0_json_petstore.json", "learn_v2.0_json_uber.json", "learn_v3.1_webhook-example.json",
-                       "live_restx.json"]
-    assert count > 200
+    assert refused == ["learn_v3.1_webhook-example.json"]       # which has webhooks only
+    assert count > 280
 
 
 @pytest.mark.parametrize("version, info, theirs", [

@@ -390,7 +390,7 @@ def test_the_sdk_takes_our_tools_and_choices(api_format, strict):
     for schema in registry.get_schemas(api_format=api_format, strict=strict):
         fits(provider.tool_type, schema)
         inner = schema.get("function", schema)
-        parameters = inner.get("parameters", inner.get("input_schema"))
+        parameters = inner.get("parameters", inner.get("input_schema", inner.get("parametersJsonSchema")))
         if api_format != "gemini":
             jsonschema.Draft202012Validator.check_schema(parameters)
         assert parameters["type"] == "object" and "anyOf" not in parameters and inner["description"]
