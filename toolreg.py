@@ -740,9 +740,9 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
             return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        types = dict.fromkeys(map(_other_type, faults))
-        if "" not in types:
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
+        expected = dict.fromkeys(map(_other_type, faults))
+        if "" not in expected:
+            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
         memo = node.compiler.memo
         memo[_choice] = memo.get(_choice, 0) + 1
         if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
@@ -2572,7 +2572,7 @@ def _fresh_id() -> str:
 
 
 def _is_made_up(call_id: str) -> bool:
-    return re.fullmatch("call_[0-9a-f]{24}", call_id) is not None
+    return len(call_id) == 29 and re.fullmatch("call_[0-9a-f]{24}", call_id) is not None     # the length is seen sooner
 
 
 # --- calls in
@@ -5129,30 +5129,30 @@ def _simple(schema: Any) -> dict[str, Any]:
 def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
     """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
     schema = _simple(schema)
-    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    allowed, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
     faults = {
         **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
-        "$ref beside other keywords": "$ref" in schema and (types or not schema.keys() <= _BESIDE_REFERENCES),
-        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
-        "an object with branches": "object" in types and "anyOf" in schema,
+        "$ref beside other keywords": "$ref" in schema and (allowed or not schema.keys() <= _BESIDE_REFERENCES),
+        "a value of any type": not allowed and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in allowed and "anyOf" in schema,
         "an object with names of any kind":
-            "object" in types and schema.get("additionalProperties", not properties) is not False,
+            "object" in allowed and schema.get("additionalProperties", not properties) is not False,
         schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
         "a required name that is not declared": not properties.keys() >= set(required),
     }
     for fault in [fault for fault, found in faults.items() if found]:
         raise SchemaError(f"{fault} cannot be said")
-    node = {"type": types if len(types) > 1 else types[0]} if types else {}
+    node = {"type": allowed if len(allowed) > 1 else allowed[0]} if allowed else {}
     node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
                  or (keyword == "format" and value in _STRICT_FORMATS)
                  or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
     if "anyOf" in schema:
         node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
-    if "array" in types:
+    if "array" in allowed:
         node["items"] = _strict(schema.get("items"))
     for key in {"$defs", "definitions"} & schema.keys():
         node[key] = {name: _strict(each) for name, each in schema[key].items()}
-    if "object" in types:
+    if "object" in allowed:
         node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
         node.update(_CLOSED, required=list(properties))
     if "$ref" in node and len(node) > 1:    # nothing may stand beside it
@@ -5366,7 +5366,7 @@ def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
         raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
     try:
         return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
+    except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
 
 
@@ -5407,7 +5407,7 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
     for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
         whole = not choice.get("delta")
-        delta = dict(choice.get("delta") or choice.get("message") or {})
+        delta = {**(choice.get("delta") or choice.get("message") or {})}
         said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
         parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
         message = _added(message, {key: value for key, value in delta.items() if key != "role"})
@@ -5416,20 +5416,20 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
     texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
     message["content"] = "".join(texts) if len(texts) == len(parts) else parts
-    last = calls[-1]["function"]["arguments"] if calls else ""
-    if not reason and not _says_nothing(last) and isinstance(_arguments_of(last), dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
+    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
     for call in calls:
         call["id"], function = call["id"] or _fresh_id(), call["function"]
-        if reason in _TAKEN_BACK or (reason not in _WHOLE_ENDS and _says_nothing(function["arguments"])):
+        given = function["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
             function["arguments"] = _CUT
-        elif function["arguments"] == "":
+        elif given in (None, ""):
             function["arguments"] = "{}"
     return {**message, "tool_calls": calls} if calls else message
 
 
 def _says_nothing(arguments: Any) -> bool:
-    return arguments == {} or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+    return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
 
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
@@ -5440,7 +5440,7 @@ def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[
     index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
     call = _call_meant(entry["id"], index, name, new, before, latest)
     if call is None:
-        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
         calls.append(call)
     known = call["function"]
     known["name"] += name if name != known["name"] else ""
@@ -5475,9 +5475,9 @@ def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[
 
 def _more_arguments(known: Any, new: Any) -> Any:
     """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
-    if new is None or (isinstance(new, str) and not new.strip() and not isinstance(known, str)):
+    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
         return known
-    if known == "" or (_says_nothing(known) and not _says_nothing(new)):
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
         return new
     return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
 
@@ -5504,7 +5504,7 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
-        kind, delta = event.get("type"), dict(event.get("delta") or {})
+        kind, delta = event.get("type"), {**(event.get("delta") or {})}
         reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
@@ -6162,19 +6162,19 @@ def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, 
     nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
     fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
     body = next((each for each in nodes if each["in"] == "body"), None)
-    types = node.get("consumes") or old.get("consumes") or ["application/json"]
+    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
     content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
     if fields:
         has_file = any(field.get("format") == "binary" for field in fields.values())
-        types = [known for known in types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        types = types or ["application/x-www-form-urlencoded"]
-        types = ["multipart/form-data"] if has_file else types
+        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
+        media_types = media_types or ["application/x-www-form-urlencoded"]
+        media_types = ["multipart/form-data"] if has_file else media_types
         content = {"schema": {"type": "object", "properties": fields, "required": [
                        each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
                    "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
                                 if each["in"] == "formData" and "collectionFormat" in each}}
     required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(types, content), "required": required}} if content else {}
+    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
     return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
                                            if each["in"] not in ("body", "formData")]}
 
@@ -6613,11 +6613,11 @@ def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) 
 def _parameter_fault(api: _Api, node: _Object) -> str | None:
     """Say why a parameter cannot be sent, or None."""
     where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    types = list(node.get("content") or ())
+    media_types = list(node.get("content") or ())
     if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
         return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(types) != 1 or _kind_of(types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(types) or 'no type'} is not supported"
+    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
+        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
     if style is not None and style not in _STYLES[where]:
         return f"{where} parameter {name}: the style {style} is not supported"
     return None
@@ -6637,12 +6637,12 @@ class _Body:
         self.needed = body.get("required") is True
         self.places: list[_Object] = []
         self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
-        types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-        self.kind = next((kind for kind in _BODIES if kind in types), "")
+        by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+        self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
         if not contents:
             return
-        content = api.follow(contents[types[self.kind]]) or {}
-        self.type = _WILD.get(types[self.kind], types[self.kind])
+        content = api.follow(contents[by_kind[self.kind]]) or {}
+        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
         self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
         schema = content.get("schema", {})
         if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
@@ -7363,112 +7363,22 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
 # ---------------------------------------------------------------------------
-# http: a model over HTTP (any OpenAI-compatible server)
-#    uses 1 2 3 7 8 network streams
+# http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
+#    uses 1 3 7 8 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
-_ANSWERS = {                # where in a choice the words are: what an answer with them must look like
-    "message": {"type": "object", "required": ["choices"], "properties": {"choices": {"type": "array", "minItems": 1,
-        "items": {"type": "object", "required": ["message"], "properties": {"message": {"type": "object"}}}}}},
-    "delta": {"type": "object", "properties": {"choices": {"type": ["array", "null"],
-        "items": {"type": "object", "properties": {"delta": {"type": ["object", "null"]}}}}}},
-}
+MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
+_PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
+_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
+# what may stand beside Gemini's contents; any other option is one of its generationConfig
+_BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
+_USAGE_LOCK = _thread.allocate_lock()
 
 
-class HttpModel:
-    """Be a model for run_agent: any server that has OpenAI's chat completions.
-
-    `base_url`: what stands before /chat/completions · `headers`: sent too, as Azure's api-key · `timeout`: seconds for
-    each try as a whole · `stream`: let the text come in pieces, `on_delta` gets each · `retries`: after 429, 5xx and
-    lost connections, unless `on_delta` got text already · `options`: sent too, as temperature=0.
-    """
-
-    def __init__(self, base_url: str, model: str, *, api_key: str | None = None,
-                 headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
-                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
-        place, mark, query = base_url.partition("?")
-        self._url = place.rstrip("/").removesuffix("/chat/completions") + "/chat/completions" + mark + query
-        self._origin = str(_target_of(self._url))
-        given = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
-        self._headers = _headers_of({"content-type": "application/json", **given})
-        words = [value.split()[-1] for value in given.values() if value.strip()]
-        self._secrets = [word for word in words if len(word) > 7]       # a short one may stand in any text
-        self.model, self.timeout, self.retries, self.options = model, timeout, retries, options
-        self.stream, self.on_delta = stream or on_delta is not None, on_delta
-
-    def __call__(self, *, messages: Iterable[Any], tools: Sequence[Any] = (),
-                 tool_choice: Any = None) -> dict[str, Any]:
-        """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
-        asked = {**self.options, "model": self.model, "messages": list(map(_sendable, messages)),
-                 **({"tools": tools, "tool_choice": tool_choice or "auto"} if tools else {}),
-                 **({"stream": True} if self.stream else {})}
-        body = _write_json(asked).encode("utf-8", "replace")
-        given_out: list[str] = []           # cannot be taken back: then there is no other try
-        tried = 0
-        while True:
-            try:
-                return self._ask(body, given_out)
-            except HttpError as error:
-                pause = _pause_after(error, tried)
-                if pause is None or given_out or tried >= self.retries:
-                    raise self._explained(error, tools) from None
-            time.sleep(pause)
-            tried += 1
-
-    def _ask(self, body: bytes, given_out: list[str]) -> dict[str, Any]:
-        response = _request("POST", self._url, headers=self._headers, body=body, timeout=self.timeout)
-        if response.status != 200:
-            raise response.error()
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return {"role": "assistant", **collect_stream(self._chunks(response, given_out))}
-        answer = self._read(response.read().decode("utf-8", "replace"), "message", given_out)
-        return {"role": "assistant", **answer["choices"][0]["message"]}
-
-    def _chunks(self, response: _Response, given_out: list[str]) -> Iterator[Any]:
-        """Yield the chunks of a stream; one that breaks off is a lost connection."""
-        ended = False
-        for _, data, _, _ in _sse_events(response.lines()):
-            if data == "[DONE]":
-                return
-            chunk = self._read(data or "{}", "delta", given_out)
-            ended = ended or any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
-            yield chunk
-        if not ended:                       # some servers forget [DONE]
-            raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
-
-    def _read(self, text: str, part: str, given_out: list[str]) -> Any:
-        """Read an answer, or a chunk of one, and give out its text."""
-        try:
-            value = _read_json(text)
-        except ValueError:
-            value = text
-        if isinstance(value, dict) and value.get("error"):          # in the midst of a stream, or with status 200
-            raise HttpError(f"{self._origin}: {_provider_words(text)}", 200)
-        if not is_valid(value, _ANSWERS[part]):
-            raise HttpError(f"{self._origin}: no chat completion, but {_shown(value)}", 200)
-        for choice in value.get("choices") or ():
-            said = (choice.get(part) or {}).get("content")
-            if self.on_delta and said and isinstance(said, str):
-                given_out.append(said)
-                self.on_delta(said)
-        return value
-
-    def _explained(self, error: HttpError, tools: Sequence[Any]) -> HttpError:
-        """Reword an error: with the provider's message and the tool it means, without secrets."""
-        text, body = str(error), error.body.decode("utf-8", "replace")
-        if body:
-            text = f"{self._origin} answered {error.status}: {_provider_words(body)}"
-        if error.status in (400, 422):
-            text += _tools_meant(text, tools)
-        for secret in self._secrets:
-            text, body = text.replace(secret, "***"), body.replace(secret, "***")
-        return HttpError(text, error.status, error.headers, body.encode())
-
-
-def _sendable(message: Any) -> dict[str, Any]:
+def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
-    sent = {key: value for key, value in to_json(message).items() if value not in (None, [])}
+    sent = {key: value for key, value in message.items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
     for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
@@ -7476,6 +7386,213 @@ def _sendable(message: Any) -> dict[str, Any]:
         function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
         call.setdefault("type", "function")
     return sent
+
+
+def _blocks_of(said: Any) -> list[Any]:
+    """Give the blocks of a content, or the parts of one of Gemini's; a text is one block."""
+    if isinstance(said, str):
+        return [{"type": "text", "text": said}] if said else []
+    return (said.get("parts") or _blocks_of(said.get("content"))) if isinstance(said, dict) else said or []
+
+
+def _gemini_body(asked: dict[str, Any]) -> dict[str, Any]:
+    """Put what is asked where Gemini wants it; the model stands in the path. Texts may be spelled as in other APIs."""
+    def content_of(said: Any) -> dict[str, Any]:
+        return {"parts": [{key: part[key] for key in part if key != "type"} for part in _blocks_of(said)]}
+    tools, choice, system = asked.pop("tools", []), asked.pop("tool_choice", None), asked.get("systemInstruction")
+    declared = [tool for tool in tools if "name" in tool]           # the others are Google's: {"googleSearch": {}}
+    config = asked.pop("generationConfig", {}) | {key: asked[key] for key in asked.keys() - {"model", *_BESIDE}}
+    said = {"contents": [{"role": "model" if turn.get("role") in ("model", "assistant") else "user", **content_of(turn)}
+                         for turn in asked["contents"]],
+            "systemInstruction": content_of(system) if system else None, "generationConfig": config,
+            "tools": [{"functionDeclarations": declared}] * bool(declared) + [
+                tool for tool in tools if "name" not in tool],
+            "toolConfig": choice if declared else None}
+    return {**{key: asked[key] for key in _BESIDE if key in asked}, **{key: said[key] for key in said if said[key]}}
+
+
+class _Endpoint(NamedTuple):
+    """How one API is asked, and where its answers, and the events of its streams, say what."""
+
+    path: str                               # {} is the model
+    key: str                                # the header of the key; {} is the key
+    history: str                            # where the messages stand
+    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
+    message: Callable[[Any], Any]           # the assistant message in a whole answer
+    text: Callable[[Any], str]              # what is given out of an answer or an event
+    system: str = ""                        # where the first system messages stand, if not in the history
+    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    version: str = ""                       # stands before the path, where base_url names none
+    headers: dict[str, str] = {}
+    streamed: dict[str, Any] = {"stream": True}
+    stream_path: str = ""                   # where it is another one
+
+
+_ENDPOINTS = {              # each is used where _APIS has its format
+    "openai-chat": _Endpoint(
+        "/chat/completions", "authorization: Bearer {}", "messages",
+        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
+        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
+        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
+        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
+                                   for choice in event.get("choices") or () if not choice.get("index")),
+        streamed={"stream": True, "stream_options": {"include_usage": True}}),
+    "openai-responses": _Endpoint(
+        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        message=lambda answer: [{**item} for item in answer["output"]],
+        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
+            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
+    "anthropic": _Endpoint(
+        "/messages", "x-api-key: {}", "messages", system="system",
+        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
+        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
+        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or ""),
+        version="/v1", headers={"anthropic-version": "2026-10-21"}),
+    "gemini": _Endpoint(
+        "/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction", body=_gemini_body,
+        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
+               "totalTokenCount"),
+        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
+        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
+                                   for part in (candidate.get("content") or {}).get("parts") or ()
+                                   if not part.get("thought")),
+        version="/v1", streamed={}, stream_path="/{}:streamGenerateContent?alt=sse"),
+}
+
+
+class HttpModel:
+    """Be a model for run_agent: a server that speaks OpenAI's chat completions or Responses, Anthropic or Gemini.
+
+    `base_url`: what the API's SDK takes, as https://api.openai.com/v1 · `headers`: sent too, as Azure's api-key ·
+    `timeout`: seconds for the answer, all tries and pauses included · `stream`: let the text come in pieces,
+    `on_delta` gets each · `retries`: after 429, 5xx and lost connections, unless `on_delta` got text already ·
+    `options`: sent too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
+    """
+
+    def __init__(self, base_url: str, model: str, *, api_format: str = "openai-chat", api_key: str | None = None,
+                 headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
+                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
+        _APIS[api_format]                   # raises where there is none
+        self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
+        self.timeout, self.retries, self.on_delta = timeout, retries, on_delta
+        self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
+        self._streamed = dict(self._api.streamed) if self.stream else {}
+        self._url = self._url_at(base_url)
+        self._origin = str(_target_of(self._url))
+        name, _, value = self._api.key.partition(": ")
+        given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
+        self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
+        words = [value.split()[-1] for value in given.values() if value.strip()]
+        secrets = [re.escape(word) for word in words if len(word) > 7]  # a short one may stand in any text
+        self._hidden = functools.partial(re.sub, "|".join(secrets) or "(?!)", "***")
+
+    def _url_at(self, base_url: str) -> str:
+        from urllib.parse import quote
+        place, _, query = base_url.partition("?")
+        path = (self.stream and self._api.stream_path) or self._api.path
+        path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
+        place = place.rstrip("/").removesuffix(path)
+        version = "" if re.search(r"/v\d\w*(/|$)", place) else self._api.version
+        return place + version + path + (("&" if "?" in path else "?") + query if query else "")
+
+    def __call__(self, *, messages: Iterable[Any], tools: Iterable[Any] = (), tool_choice: Any = None) -> Any:
+        """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
+        deadline = time.monotonic() + (math.inf if self.timeout is None else self.timeout)
+        offered = [*(self.options.get("tools") or ()), *tools]
+        asked = self._body([to_json(_wire(message)) for message in messages], offered, tool_choice)
+        given_out: list[str] = []           # cannot be taken back: then there is no other try
+        tried = 0
+        while True:
+            try:
+                return self._ask(asked, deadline, given_out)
+            except HttpError as error:
+                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
+                    del asked["stream_options"]         # some servers refuse it: it is not sent again
+                    self._streamed.pop("stream_options", None)
+                    continue
+                pause = _pause_after(error, tried)
+                if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
+                    meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
+                    raise HttpError(self._hidden(f"{error}{meant}"), error.status, error.headers, error.body) from None
+            time.sleep(pause)
+            tried += 1
+
+    def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
+        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
+        choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
+        asked.update({"tools": tools, "tool_choice": choice} if tools else {})
+        if api.system:
+            first = list(itertools.takewhile(lambda each: each.get("role") in ("system", "developer"), history))
+            told = [block for said in (asked.get(api.system), *first) for block in _blocks_of(said)]
+            asked.update({api.system: told} if first else {})
+            # an answer that was empty would not be taken back
+            history = [each for each in history[len(first):] if each.get("content") or each.get("parts")]
+        asked[api.history] = history
+        return api.body({key: value for key, value in asked.items() if value is not None})
+
+    def _ask(self, asked: dict[str, Any], deadline: float, given_out: list[str]) -> Any:
+        """Send one request, read what comes, and give out its text; a stream that breaks off is a lost connection."""
+        response = _request("POST", self._url, headers=self._headers, timeout=deadline - time.monotonic(),
+                            body=_write_json(asked).encode("utf-8", "replace"))
+        if response.status != 200:
+            body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
+            words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
+            raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
+        events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
+        texts = (event[1] or "{}" for event in _sse_events(response.lines()))
+        try:
+            for text in texts if is_stream else [response.text_of(response.read())]:
+                if text == "[DONE]":        # some servers forget it
+                    break
+                events.append(self._event(text))
+                said = self._spelled(self._api.text, events[-1])
+                if self.on_delta and said:
+                    given_out.append(said)
+                    self.on_delta(said)
+            else:
+                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
+                    raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
+        finally:
+            response.close()
+            self._count(events)
+        message = events if is_stream else self._spelled(self._api.message, events[0])
+        # a stream is put together; so is what was cut or taken back, since that marks its calls
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
+            message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
+        return message
+
+    def _event(self, text: str) -> dict[str, Any]:
+        """Read an answer, or an event of one; HttpError where it says that something failed."""
+        event: dict[str, Any] = self._spelled(dict, self._spelled(_read_json, text))
+        blocked = "blockReason" in (event.get("promptFeedback") or ())
+        if event.get("error") or blocked or event.get("type") in ("error", "response.failed"):
+            passing = EOFError() if re.search(_PASSING, text) else None         # as a lost connection does
+            raise HttpError(f"{self._origin}: {_provider_words(self._hidden(text))}", 200) from passing
+        return event
+
+    def _spelled(self, read: Callable[[Any], Any], value: Any) -> Any:
+        try:
+            return read(value)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise HttpError(f"{self._origin}: no answer of {self.api_format}, but {_shown(value)}", 200) from None
+
+    def _count(self, events: list[Any]) -> None:
+        """Add the tokens that were counted; in a stream each count is what there was until then."""
+        told: dict[str, int] = {}
+        for event in events:
+            for holder in (event, event.get("response"), event.get("message")):
+                counts = _at(holder, "usage") or _at(holder, "usageMetadata")
+                told.update({word: counts[word] for word in counts if type(counts[word]) is int and counts[word]}
+                            if isinstance(counts, dict) else {})
+        into, out, total = (sum(told.get(word, 0) for word in words.split()) for words in self._api.usage)
+        with _USAGE_LOCK:
+            for key, count in zip(self.usage, (into, out, total or into + out)):
+                self.usage[key] += count
+
+
+def _reasons_in(event: dict[str, Any]) -> set[str]:
+    return _message_in(event.get("response") or event.get("delta") or event)[1]
 
 
 def _pause_after(error: HttpError, tried: int) -> float | None:
@@ -7498,7 +7615,8 @@ def _provider_words(body: str) -> str:
         value = _read_json(body)
     except ValueError:
         value = " ".join(body.split())
-    for key in ("error", "message", "detail"):
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    for key in ("response", "error", "message", "detail"):
         value = (value.get(key) or value) if isinstance(value, dict) else value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
@@ -7506,9 +7624,11 @@ def _provider_words(body: str) -> str:
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
     meant, names = [], []
-    for number, function in enumerate(tool.get("function", {}) for tool in tools):
+    text = re.sub(r"tools\[0\]\.function_?declarations", "tools", text, flags=re.IGNORECASE)       # Gemini's are in one
+    for number, function in enumerate(tool.get("function", tool) for tool in tools):
         names.append(str(function.get("name") or tools[number].get("type")))
-        places = [f"#/properties/{name}" for name in function.get("parameters", {}).get("properties", ())]
+        schemas = [function[key] for key in function if key in ("parameters", "input_schema", "parametersJsonSchema")]
+        places = [f"#/properties/{name}" for schema in schemas for name in schema.get("properties", ())]
         marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
         if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
             meant.append(names[-1])
