@@ -14,6 +14,7 @@ import fractions
 import functools
 import gc
 import hashlib
+import html.parser
 import http.server
 import importlib.util
 import io
@@ -26,6 +27,7 @@ import pathlib
 import py_compile
 import re
 import signal
+import shlex
 import socket
 import subprocess
 import symtable
@@ -10350,10 +10352,101 @@ def test_a_long_text_is_cut_in_a_trace_and_shorter_in_a_diagram():
 
 
 def test_a_trace_refuses_what_it_cannot_read():
-    with pytest.raises(ValueError, match='style: must be "text" or "mermaid" \\(got "html"\\)'):
-        trace([], style="html")
+    with pytest.raises(ValueError, match='style: must be "text", "mermaid" or "html" \\(got "xml"\\)'):
+        trace([], style="xml")
     with pytest.raises(TypeError, match="messages: must hold messages only"):
         trace("hello")
+
+
+class Markup(html.parser.HTMLParser):
+    """Collects what a browser would find in a page: its tags with their attributes, and the text of each."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.is_open = [], [], False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.texts.append("")
+        self.is_open = True
+
+    def handle_endtag(self, tag):
+        self.is_open = False
+        if tag == "pre":
+            self.texts[-1] = self.texts[-1].removeprefix("\n")      # as browsers do
+
+    def handle_data(self, text):
+        if self.is_open:
+            self.texts[-1] += text
+
+
+def test_a_page_shows_calls_results_reasons_errors_and_pictures():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    found = Markup(trace([*flow_messages("openai-chat"), {"role": "user", "content": [picture]}], style="html"))
+    kinds = [given["class"] for tag, given in found.tags if tag in ("section", "details")]
+    assert kinds == ["user", "call", "reason", "call", "call", "result", "error", "result", "model", "image"]
+    assert [given for tag, given in found.tags if tag == "img"] == [
+        {"src": "data:image/png;base64,iVBORw0KGgo=", "alt": "an image"}]
+    texts = [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"]
+    assert texts == ["hi", '{\n  "a": 1\n}', "they asked", '{\n  "text": "x"\n}', "{cut", "2", "Error: one\n- two",
+                     "said by ToolError", "bye"]
+
+
+@pytest.mark.parametrize("piece, shown", [
+    ({"type": "image_url", "image_url": {"url": "http://x/a.png"}}, "http://x/a.png"),
+    ({"type": "input_image", "image_url": "data:image/gif;base64,R0lG"}, "img data:image/gif;base64,R0lG"),
+    ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}},
+     "img data:image/png;base64,iVBO"),
+    ({"inlineData": {"mimeType": "image/webp", "data": "UklG"}}, "img data:image/webp;base64,UklG"),
+    ({"image_url": "data:image/svg+xml;base64,PHN2Zz4="}, "data:image/svg+xml;base64,PHN2Zz4="),
+    ({"image_url": "data:text/html;base64,PGI+"}, "data:text/html;base64,PGI+"),
+    ({"image_url": "data:image/png;base64,\" onerror=x"}, "data:image/png;base64,\" onerror=x"),
+])
+def test_only_pictures_that_are_in_the_messages_are_painted_on_a_page(piece, shown):
+    message = {"role": "user", "parts" if "inlineData" in piece else "content": [piece]}
+    found = Markup(trace([message], style="html"))
+    painted = [f"img {given['src']}" for tag, given in found.tags if tag == "img"]
+    assert painted + [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"] == [shown]
+    assert trace([message]) == "        shows " + shown.removeprefix("img ")[:60]
+    assert trace([message], style="mermaid").endswith("note over M: shows an image")
+
+
+def test_json_is_spread_over_lines_only_where_nothing_else_changes():
+    for text in ('{"a": 1, "a": 2}', '{"a": 1e2}', '{"a": "\\u0041"}', "[1", "plain"):
+        assert toolreg._indented(text) == text
+    assert toolreg._indented('{"a": ["北京 x", 1.0]}') == '{\n  "a": [\n    "北京 x",\n    1.0\n  ]\n}'
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
+    text = st.sampled_from(HOSTILE) | st.text()
+    name, id, words, reason, output = (data.draw(text) for _ in range(5))
+    flow = [{"role": "user", "content": words},
+            *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
+            {"role": "tool", "tool_call_id": id, "content": output}]
+    page = trace(flow, style="html")
+    page.encode("utf-8")
+    found = Markup(page)
+    allowed = set("html head meta title style body h1 h2 section details summary pre b".split())
+    assert {tag for tag, _ in found.tags} <= allowed
+    assert {key for _, given in found.tags for key in given} <= set("lang charset name content http-equiv class open".split())
+    texts = [said for (tag, _), said in zip(found.tags, found.texts) if tag == "pre"]
+    expected = [*[words] * bool(words), json.dumps({words: reason}, ensure_ascii=False), reason, output]
+    assert [re.sub(r"\s", "", said) for said in texts] == [
+        re.sub(r"\s", "", toolreg._seen(each, len(each))) for each in expected]
+
+
+def test_times_and_media_are_shown_where_results_are_given():
+    result = ToolResult("c1", "add", "2", media=(Media(b"\x89PNG", "image/png"),), seconds=0.25)
+    flow = [*build_assistant_messages([ToolCall("c1", "add", {})]), *build_tool_result_messages([result])]
+    assert trace(flow, [result]) == (
+        "model   calls add {}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows data:image/png;base64,iVBORw==")
+    assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
+    assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
+    assert "0.25" not in trace(flow)
 
 
 @settings(max_examples=60)
@@ -10473,20 +10566,18 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
         (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
         (["list", "none.py"], "none.py: there is no such file"),
         (["list", ""], ": ValueError"),
-        (["list", "broken.py"], "broken.py: SyntaxError"),
-        (["list", "quits.py"], "quits.py: SystemExit: 3"),
+        (["list", "notes.txt"], "notes.txt: is no Python file (*.py)"),
+        (["chat", "my_tools.py", "--think", "hi", "you"], "unrecognized arguments: hi you"),
+        (["chat", "my_tools.py", "--thunk"], "unrecognized arguments: --thunk"),
+        (["lesson", "7"], "invalid choice: 7"),
+        (["lesson", "x"], "invalid int value: 'x'"),
+        (["lesson", "1", "--model", "m"], "ollama"),
         (["list", "json.py"], "json.py: another module is called json (rename the file)"),
         (["list", "sys.py"], "sys.py: another module is called sys (rename the file)"),
         (["list", "sibling"], "sibling: there is no ToolRegistry and no public function in it"),
         (["schema", "my_tools.py:nope"], "my_tools.py: there is no nope in it"),
         (["schema", "my_tools:add.x.y"], "there is no add.x.y in it"),
         (["list", "functions.py:strange"], 'tool "strange": x: '),
-        (["call", "functions.py:fail", '{"n": 1}'], 'the tool "fail" failed: ValueError: no \\x1b[31mn second'),
-        (
-            ["call", "my_tools.py:add", '{"b": 1}'],
-            'the arguments do not fit the parameters of "add": - a: is missing Fix',
-        ),
-        (["call", "my_tools.py:add", '{"a": '], "are not a JSON object"),
         (["call", "my_tools.py:registry.tool", "{}"], "there is no"),
         (["list", "functions.py:sibling"], "toolreg: "),
         (["list", "functions.py:sibling.WORD"], "toolreg: "),
@@ -10502,14 +10593,18 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
             ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--choice", "nope"],
             'there is no tool "nope"',
         ),
-        (["demo", "--mermaid", "/nowhere/x"], "No such file"),
+        (["lesson", "2", "--mermaid", "/nowhere/x"], "No such file"),
+        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "notes.txt"],
+         "notes.txt: holds no messages"),
+        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "list.json"],
+         "list.json: holds no messages"),
     ],
 )
 def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys, argv, told):
     for variable in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
         monkeypatch.delenv(variable, raising=False)
-    (user_files / "broken.py").write_text("def f(:\n")
-    (user_files / "quits.py").write_text("raise SystemExit(3)\n")
+    (user_files / "notes.txt").write_text("")
+    (user_files / "list.json").write_text("[1]")
     for name in ("json.py", "sys.py"):
         (user_files / name).write_text("def f(x: int): ...\n")
     (user_files / "two.py").write_text("def one(): ...\ndef two(): ...\n")
@@ -10517,13 +10612,126 @@ def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys
     assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err and "\x1b" not in err
 
 
-def test_help_names_every_command(capsys):
+@pytest.mark.parametrize("argv, lines", [
+    (["call", "functions.py:fail", '{"n": 1}'], [
+        'toolreg: the tool "fail" failed: ValueError: no \\x1b[31mn', "    second line",
+        "    If the arguments are the cause, change them; else go on without it.",
+        "    functions.py, line 20: raise ValueError(\"no \\x1b[31m\" + \"n\" * n + \"\\nsecond line\")"]),
+    (["call", "my_tools.py:add", '{"b": 1}'], [
+        'toolreg: the arguments do not fit the parameters of "add":', "    - a: is missing",
+        "    Fix the arguments and call the tool again."]),
+    (["list", "broken.py"], ["toolreg: broken.py: is no Python: invalid syntax", "    broken.py, line 2: def f(:"]),
+    (["list", "nulls.py"], ["toolreg: nulls.py: "]),         # a SyntaxError since 3.12, a ValueError before
+    (["list", "quits.py"], ["toolreg: quits.py: SystemExit: 3", "    quits.py, line 2: sys.exit(3)"]),
+    (["list", "raises.py"], [
+        "toolreg: raises.py: ZeroDivisionError: division by zero", "    raises.py, line 3: json.loads('[1]', parse_int=deep)",
+        "    raises.py, line 2: def deep(text): return 1 / 0"]),
+])
+def test_an_error_in_a_file_of_the_user_shows_its_own_last_lines(user_files, capsys, argv, lines):
+    (user_files / "broken.py").write_text("\ndef f(:\n")
+    (user_files / "nulls.py").write_bytes(b"x = 1\0\n")
+    (user_files / "quits.py").write_text("import sys\nsys.exit(3)\n")
+    (user_files / "raises.py").write_text(
+        "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n")
+    status, out, err = run_main(capsys, *argv)
+    said = err.replace(f"{user_files}{os.sep}", "").splitlines()
+    assert (status, out) == (2, "") and said[0].startswith(lines[0]) and said[1:] == lines[1:], err
+
+
+def test_arguments_may_come_from_stdin(user_files, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"a": 2,\n"b": 3}\n'))
+    assert run_main(capsys, "call", "my_tools.py:add", "-") == (0, "5\n", "")
+
+
+def test_help_names_every_command_with_an_example_that_is_one_of_its_own_and_the_exit_codes(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--help"])
     out = capsys.readouterr().out
-    assert caught.value.code == 0 and all(
-        f"\n    {name} " in out for name in ("demo", "list", "schema", "call", "chat")
-    )
+    assert caught.value.code == 0 and "exit status: 0" in out
+    commands = re.findall(r"^    ([a-z]+) ", out, re.MULTILINE)
+    assert commands == ["lesson", "list", "schema", "call", "chat", "serve", "vendor"]
+    for command in commands:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        said = " ".join(capsys.readouterr().out.split())
+        example = said.partition("example: python toolreg.py ")[2]
+        assert toolreg._options_of(shlex.split(example)).run.__doc__ in said and example.startswith(command)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"toolreg {toolreg.__version__}\n"
+
+
+# --- lessons
+def lesson_parts(capsys, number, *options):
+    status, out, err = run_main(capsys, "lesson", str(number), *options)
+    assert (status, err) == (0, "")
+    program, _, printed = out.partition("\n=== What it prints ===\n")
+    return program.partition("===\n\n")[2], printed.partition("\n=== Lessons:")[0].lstrip("\n")
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+def test_a_lesson_prints_a_program_that_prints_by_itself_what_the_lesson_shows(number, tmp_path, capsys):
+    program, printed = lesson_parts(capsys, number)
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "lesson.py").write_text(program, "utf-8")
+    alone = run_python("-I", "-S", "-B", "-c", "import sys; sys.path.insert(0, '.'); import lesson", cwd=tmp_path)
+    assert alone.lstrip("\n") == printed.replace(f"_lesson_{number}.<locals>.", "")
+    assert 15 <= len([line for line in program.splitlines() if line.strip()]) <= 32
+
+
+@pytest.mark.parametrize("number, rows", [
+    (1, ["{\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Oslo: sunny, 25 °C\"}",
+         "[{'role': 'tool', 'tool_call_id': 'call_1', 'content': 'Oslo: sunny, 25 °C'}]"]),
+    (2, ['model   calls get_time {"city": "Oslo"}  [call_2]', "tool    get_time answers [call_2] Oslo: 14:05",
+         "It is 14:05, and sunny at 25 °C."]),
+    (3, ["  by if:    None", "  by table: the program ends with a KeyError: 'weather'",
+         '  registry: Error: there is no tool "weather" (there are: get_weather)']),
+    (4, ["  not_at_all: booked a single room for many nights", "  by_hand: booked a suite room for 2 nights",
+         '    - room: "suite" is not one of "single", "double"', "  by schema: booked a single room for 2 nights"]),
+    (5, ["        sent as auto", "tool    get_weather fails [call_1] Error: no tool was to be called now.",
+         "        sent as {'type': 'function', 'function': {'name': 'get_weather'}}"]),
+    (6, ["path toolcall_reason", "? delete_file {'path': '/etc/hosts'}, because: it is old",
+         "tool    delete_file fails [call_1] Error: the user did not allow this. Ask which file is meant.",
+         "tool    delete_file answers [call_2] /tmp/old.txt is deleted"]),
+])
+def test_a_lesson_shows_what_it_is_about(number, rows, capsys):
+    lines = lesson_parts(capsys, number)[1].splitlines()
+    assert [row for row in rows if row not in lines] == []
+
+
+def test_lessons_are_listed_and_the_second_runs_where_nothing_is_said(capsys):
+    listed = run_main(capsys, "lesson")[1]
+    assert [line[:3] for line in listed.splitlines()[2:]] == ["1  ", "2  ", "3  ", "4  ", "5  ", "6  "]
+    out = run_main(capsys)
+    assert out == run_main(capsys, "lesson", "2") and out[1].endswith(listed)
+
+
+def test_a_lesson_is_drawn(tmp_path, capsys):
+    drawn, page = tmp_path / "flow.mmd", tmp_path / "flow.html"
+    lesson_parts(capsys, 2, "--mermaid", str(drawn), "--html", str(page))
+    assert drawn.read_text("utf-8").startswith("sequenceDiagram\n") and "M->>R: call_2: get_time" in drawn.read_text("utf-8")
+    assert page.read_text("utf-8").count('<details class="call" open>') == 2
+
+
+def test_a_lesson_runs_with_a_real_model_where_one_is_named(monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_MODEL", "m")
+    with serving(completion({"role": "assistant", "content": "It rains."})) as (url, requests):
+        printed = lesson_parts(capsys, 2, "--base-url", url, "--model")[1]
+    assert printed == "user    Time and weather in Oslo?\nmodel   It rains.\nIt rains.\n" and len(requests) == 2
+    assert sent_body(requests[0])["tools"][1]["function"]["name"] == "get_time"
+
+
+def test_lessons_work_from_a_zip_and_say_where_there_is_only_bytecode(tmp_path):
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("toolreg.py", SOURCE)
+        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['lesson', '1']))\n")
+    assert "def get_weather(city: str) -> str:" in run_python("-I", "app.zip", cwd=tmp_path)
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
+    (tmp_path / "toolreg.py").unlink()
+    done = subprocess.run([sys.executable, "toolreg.pyc"], cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2, "toolreg: the source of this module is not there (only what Python made of it)\n")
 
 
 # --- vendor: copies with some of the chapters
@@ -10568,9 +10776,12 @@ def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_noth
 
 def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
     copy = vendored(tmp_path, "--with", "all")
-    *head, body = copy.split("\n", 3)
+    head, mark, body = copy.partition("# SPDX")
+    about, *head = head.replace("\n#     ", " ").splitlines()
+    body = mark + body
     assert SOURCE == f"#!/usr/bin/env python3\n{body}"
-    assert head == [f"# toolreg {toolreg.__version__}, made by: python toolreg.py vendor --with all",
+    assert about == f"# toolreg {toolreg.__version__}, the core and these chapters: {', '.join(each.key for each in TAIL)}"
+    assert head == ["# made by: python toolreg.py vendor --with all",
                     f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
                     "# do not edit what is below, make it anew; its sha256: "
                     + hashlib.sha256(body.encode()).hexdigest()]
@@ -10583,7 +10794,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 ])
 def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capsys):
     copy = vendored(tmp_path, *options)
-    assert copy.split("\n")[0].endswith(f"vendor {head}")
+    assert f"\n# made by: python toolreg.py vendor {head}\n" in copy
     assert vendored(tmp_path, *head.split()) == copy
     assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
 
@@ -10627,7 +10838,8 @@ def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_with
     assert smaller == ""
     done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
                           encoding="utf-8", timeout=60)
-    assert done.returncode == 0 and done.stdout.split("\n", 3)[3] == vendored(tmp_path, "--with", "mcp").split("\n", 3)[3]
+    assert done.returncode == 0
+    assert done.stdout.partition("# SPDX")[2] == vendored(tmp_path, "--with", "mcp").partition("# SPDX")[2]
     copy.write_text(done.stdout, "utf-8")
     done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
@@ -10660,60 +10872,6 @@ def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecod
     assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
 
 
-def test_the_demo_shows_four_steps_the_ids_a_mended_call_and_a_stripped_reason(capsys):
-    status, out, err = run_main(capsys)
-    assert (status, err) == (0, "") and run_main(capsys, "demo") == (0, out, "")
-    lines = out.split("\n")
-    assert [line[:8] for line in lines if re.match(r"\d\. ", line)] == [
-        *["1. The q", "2. The m", "3. The r", "4. The m"],
-        *["1. The q", "2. The m", "3. The r", "2. again", "3. The r", "4. The m"],
-        *["1. The q", "2. The m", "3. The r", "4. The m"],
-    ]
-    assert "The model here is a script" in lines[0]
-    for row in (
-        "user    北京今天天气如何？",
-        'model   calls get_weather {"city": "北京"}  [call_1]',
-        'model   calls get_weather {"city": "Oslo", "days": "three"}  [call_2]',
-        'model   calls get_time {"city": "Oslo"}  [call_3]',
-        'tool    get_weather fails [call_2] Error: the arguments do not fit the parameters of "get_weather":',
-        '        - days: "three" is not an integer',
-        'model   calls get_weather {"city": "Oslo", "days": 3}  [call_4]',
-        "        because: the question is: How is the weather in Oslo?",
-        '        (the function got {"city": "Oslo"}, without the reason)',
-    ):
-        assert row in lines
-    wire = [json.loads(line) for line in lines if line.startswith("        {")]
-    shown = [item["function"]["parameters"]["properties"] for item in wire if "function" in item]
-    assert [toolreg.TOOLCALL_REASON in properties for properties in shown] == [False] * 4 + [True] * 2
-    talk = [item for item in wire if "role" in item]
-    assert trace(talk).split("\n") == [line for line in lines if line and line in trace(talk).split("\n")]
-
-
-def test_the_scripted_model_of_the_demo_follows_the_schemas_and_the_tool_messages(tmp_path, monkeypatch, capsys):
-    changed = SOURCE.replace(
-        "def get_weather(city: str, days: int = 1) -> str:\n        ",
-        "def get_weather(place: str, span: int = 1) -> str:\n        ",
-    )
-    changed = changed.replace('return f"{city}: sunny, 25 °C, for {days} day(s)"', 'return f"rain in {place}, {span}"')
-    assert load_copy(changed, tmp_path, monkeypatch).main([]) == 0
-    out = capsys.readouterr().out
-    assert 'calls get_weather {"place": "北京"}  [call_1]' in out and "model   I found: rain in 北京, 1\n" in out
-    assert 'calls get_weather {"place": "Oslo", "span": 3}  [call_4]' in out and "rain in Oslo, 3" in out
-
-
-def test_the_demo_draws_itself_and_waits_where_it_is_asked_to(tmp_path, monkeypatch, capsys):
-    status, diagram, _ = run_main(capsys, "demo", "--mermaid")
-    assert (
-        status == 0
-        and diagram.startswith("sequenceDiagram\n")
-        and "R--xM: tool message call_2: Error: the arguments" in diagram
-    )
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 5))
-    _, text, _ = run_main(capsys, "demo", "--step", "--mermaid", str(tmp_path / "flow.mmd"))
-    assert (tmp_path / "flow.mmd").read_text("utf-8") == diagram
-    assert text.count("[Enter] ") == 13 and text.replace("[Enter] ", "") == run_main(capsys)[1]
-
-
 def test_rows_are_bold_on_a_terminal_only(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
@@ -10723,9 +10881,9 @@ def test_rows_are_bold_on_a_terminal_only(monkeypatch):
     for stream, environ in ((Terminal(), {}), (Terminal(), {"NO_COLOR": "1"}), (io.StringIO(), {})):
         monkeypatch.setattr(os, "environ", environ)
         monkeypatch.setattr(sys, "stdout", stream)
-        main([])
+        main(["lesson", "3"])
         shown.append(stream.getvalue())
-    assert "\033[1muser    \033[0m北京今天天气如何？" in shown[0] and "\033" not in shown[1] == shown[2]
+    assert "\033[1m=== Lesson 3: Three ways" in shown[0] and "\033" not in shown[1] == shown[2]
     assert re.sub("\033\\[[01]m", "", shown[0]) == shown[2]
 
 
@@ -10739,7 +10897,7 @@ def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
         run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only)
         == "add_numbers              \\u52a0.\n"
     )
-    assert "user    \\u5317\\u4eac" in run_python(script, cwd=user_files, env=ascii_only)
+    assert "sunny, 25 \\xb0C" in run_python(script, cwd=user_files, env=ascii_only)
     assert (
         run_python(
             "-m",
@@ -10764,17 +10922,16 @@ def test_a_vendored_copy_shares_its_module_with_the_files_that_import_it(user_fi
     assert listed == "add                      Ours\n"
 
 
-def test_ctrl_c_ends_a_command_quietly(monkeypatch, capsys):
+def test_ctrl_c_ends_a_command_quietly(user_files, monkeypatch, capsys):
     class Interrupted(io.StringIO):
-        def readline(self, *_):
+        def read(self, *_):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys, "stdin", Interrupted())
-    status, out, err = run_main(capsys, "demo", "--step")
-    assert (status, err) == (130, "") and out.endswith("[Enter] ")
+    assert run_main(capsys, "call", "my_tools.py:add", "-") == (130, "", "")
 
 
-def test_a_reader_that_has_seen_enough_ends_the_demo_quietly(tmp_path):
+def test_a_reader_that_has_seen_enough_ends_a_lesson_quietly(tmp_path):
     demo = subprocess.Popen(
         [sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -10793,6 +10950,7 @@ def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_fil
         completion({"role": "assistant", "content": "", "tool_calls": [call]}),
         completion({"role": "assistant", "content": "3"}),
     ]
+    timeless = functools.partial(re.sub, r" in \d\.\d\d s", "")
     rows = [
         "user    2+1?",
         'model   calls add_numbers {"a": 2}  [c1]',
@@ -10808,7 +10966,7 @@ def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_fil
         status, out, err = run_main(
             capsys, "chat", "my_tools.py", "2+1?", "--think", "--choice", "required", "--mermaid", "flow.mmd"
         )
-    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert (status, timeless(out).split("\n"), err) == (0, rows, "") and timeless(out) != out
     assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
     assert (
         f"authorization: Bearer {SOME_KEY}".encode() in requests[0]
@@ -10824,7 +10982,7 @@ def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_
         argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
         status, out, err = run_main(capsys, *argv)
     assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
-    assert out.count("\nmodel   let\n") == 2 and out.startswith(
+    assert out.count("\nmodel   let\n") == 2 and re.sub(r" in \d\.\d\d s", "", out).startswith(
         "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
         "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
     )
@@ -10837,20 +10995,132 @@ def test_a_streamed_text_that_breaks_off_ends_its_line(user_files, capsys):
     assert (status, out) == (2, "user    hi\nmodel   4\n") and err == f"toolreg: {url}: the stream broke off\n"
 
 
+class Keyboard(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def chat_with(monkeypatch, capsys, url, typed, *options):
+    monkeypatch.setattr(sys, "stdin", Keyboard(typed))
+    return run_main(capsys, "chat", "my_tools.py", "--base-url", url, "--model", "m", *options)
+
+
+def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(user_files, monkeypatch, capsys):
+    said = [{"role": "assistant", "content": text} for text in ("One.", "Two.", "Three.")]
+    with serving_each(*map(completion, said)) as (url, requests):
+        status, out, err = chat_with(monkeypatch, capsys, url, "first\n\nsecond\n", "--system", "Be brief.",
+                                     "--save", "talk.json", "--html", "talk.html")
+        assert (status, err) == (0, "")
+        assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
+        kept = json.loads((user_files / "talk.json").read_text())
+        assert chat_with(monkeypatch, capsys, url, "third\n", "--system", "no more", "--save", "talk.json")[0] == 0
+    texts = ["Be brief.", "first", "One.", "second", "Two.", "third", "Three."]
+    assert [message["content"] for message in kept] == texts[:5]
+    assert [[message["content"] for message in sent_body(request)["messages"]] for request in requests] == [
+        texts[:2], texts[:4], texts[:6]]
+    assert [message["content"] for message in json.loads((user_files / "talk.json").read_text())] == texts
+    assert (user_files / "talk.html").read_text().count("<section") == 5
+    assert sorted(path.name for path in user_files.glob("talk*")) == ["talk.html", "talk.json"]
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_chat_and_its_call_is_answered(user_files, monkeypatch, capsys):
+    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
+    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": '{"n": 1}'}}
+    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "Good."}]
+    with serving_each(*map(completion, answers)) as (url, requests):
+        status, out, err = chat_with(monkeypatch, capsys, url, "wait\nnever mind\n")
+    assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
+    assert [(each["role"], each["content"]) for each in sent_body(requests[1])["messages"]] == [
+        ("user", "wait"), ("assistant", ""), ("user", "never mind")][:2] + [
+        ("tool", "Error: the user stopped this before the tool had finished.\nWait for what the user says next."),
+        ("user", "never mind")]
+
+
+def test_an_error_ends_one_answer_of_a_chat_and_the_command_where_there_is_one_question(user_files, monkeypatch, capsys):
+    answers = failure(400), completion({"role": "assistant", "content": "Better."}), failure(400)
+    with serving_each(*answers) as (url, _):
+        status, out, err = chat_with(monkeypatch, capsys, url, "a\nb\n")
+        assert status == 0 and err.count("toolreg: ") == 1 and "400" in err and "model   Better.\n" in out
+        assert chat_with(monkeypatch, capsys, url, "", "one question")[0] == 2
+
+
+@pytest.mark.parametrize("typed, content", [
+    ("y\n", "3"), ("Yes\n", "3"),
+    *[(typed, "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead.")
+      for typed in ("n\n", "\n", "")],
+])
+def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(user_files, monkeypatch, capsys, typed, content):
+    calls = [{"id": id, "type": "function", "function": {"name": "add_numbers", "arguments": arguments}}
+             for id, arguments in (("c1", '{"a": "2"}'), ("c2", '{"b": 2}'))]
+    answers = [{"role": "assistant", "content": "", "tool_calls": calls}, {"role": "assistant", "content": "ok"}]
+    with serving_each(*map(completion, answers)) as (url, requests):
+        status, out, err = chat_with(monkeypatch, capsys, url, typed, "2+1?", "--ask")
+    assert (status, err) == (0, "") and out.count("[y/N]") == 1 and 'run add_numbers {"a": 2}? [y/N] ' in out
+    told = [message["content"] for message in sent_body(requests[1])["messages"] if message["role"] == "tool"]
+    assert told[0] == content and "a: is missing" in told[1]
+
+
+def test_a_question_comes_from_stdin_where_nobody_types(user_files, monkeypatch, capsys):
+    with serving_each(*[completion({"role": "assistant", "content": "ok"})] * 2) as (url, requests):
+        for options in ((), ("-",)):
+            monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines\n"))
+            argv = ("chat", "my_tools.py", *options, "--base-url", url, "--model", "m")
+            assert run_main(capsys, *argv)[0] == 0
+    assert [sent_body(request)["messages"][0]["content"] for request in requests] == ["two\nlines\n"] * 2
+
+
+def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
+    (user_files / "my_tools.py").write_text(TOOLS_FILE + (
+        "def deny(call, reason): raise PermissionError('not ' + call.name)\n"
+        "def log(call, result): print('logged', result.tool_call_id)\n"
+        "registry.before_call, registry.after_call = deny, log\n"))
+    call = {"id": "c1", "type": "function", "function": {"name": "add_numbers", "arguments": '{"a": 2}'}}
+    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "ok"}]
+    with serving_each(*map(completion, answers)) as (url, requests):
+        out = chat_with(monkeypatch, capsys, url, "y\n", "2+1?", "--ask")[1]
+    assert "logged c1\n" in out and "not add_numbers" in sent_body(requests[1])["messages"][2]["content"]
+
+
+def test_a_terminal_shows_that_the_model_is_waited_for(user_files, monkeypatch):
+    shown = Keyboard()
+    monkeypatch.setattr(sys, "stdout", shown)
+    with serving(completion({"role": "assistant", "content": "ok"})) as (url, _):
+        assert main(["chat", "my_tools.py", "hi", "--base-url", url, "--model", "m"]) == 0
+    assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\033[1mmodel   \033[0mok\n")
+
+
+@pytest.mark.skipif(not hasattr(toolreg, "serve_mcp"), reason="the chapter serve is not there")
+def test_serve_says_what_a_client_has_to_know_and_keeps_stdout_for_the_protocol(user_files):
+    (user_files / "my_tools.py").write_text("print('loaded')\n" + TOOLS_FILE)
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    done = subprocess.run([sys.executable, toolreg.__file__, "serve", "my_tools.py"], cwd=user_files, timeout=60,
+                          input=json.dumps(asked) + "\n", capture_output=True, encoding="utf-8")
+    assert json.loads(done.stdout.splitlines()[0])["id"] == 1 and "loaded" in done.stderr
+    entry = json.loads(done.stderr.partition("loaded\n")[2])["mcpServers"]["my_tools"]
+    assert entry == {"command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve",
+                                                         str(user_files / "my_tools.py")]}
+
+
+def test_serve_names_the_chapter_where_it_was_cut_out(tmp_path, monkeypatch, capsys):
+    source = "".join(section.text for section in SECTIONS if section.key != "serve")
+    assert load_copy(source, tmp_path, monkeypatch).main(["serve", "x.py"]) == 2
+    assert capsys.readouterr().err == 'toolreg: "serve_mcp" needs the chapter "serve" (cut from this copy)\n'
+
+
 def test_chat_says_so_where_the_model_over_http_was_cut_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_MODEL", "m")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     source = "".join(section.text for section in SECTIONS if section.key != "http")
     assert load_copy(source, tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
-    assert capsys.readouterr().err == 'toolreg: chat: "HttpModel" needs the chapter "http" (cut from this copy)\n'
+    assert capsys.readouterr().err == 'toolreg: "HttpModel" needs the chapter "http" (cut from this copy)\n'
 
 
-def test_the_readme_shows_the_flow_and_the_diagram_of_the_demo_as_they_are(capsys):
-    lesson = (
-        (HERE / "README.md")
-        .read_text("utf-8")
-        .partition("## The message flow, step by step\n")[2]
-        .partition("\n## ")[0]
-    )
+def test_the_readme_shows_the_lessons_as_they_are(tmp_path, capsys):
+    lesson = (HERE / "README.md").read_text("utf-8").partition("## The message flow, step by step\n")[2]
+    lesson = lesson.partition("\n## ")[0]
+    shown = "".join("".join(lesson_parts(capsys, number)) for number in range(1, 7))
     blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
-    shown = run_main(capsys)[1]
     assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
-    assert f"```mermaid\n{run_main(capsys, 'demo', '--mermaid')[1]}```" in lesson
+    run_main(capsys, "lesson", "2", "--mermaid", str(tmp_path / "flow.mmd"))
+    assert f"```mermaid\n{(tmp_path / 'flow.mmd').read_text('utf-8')}```" in lesson

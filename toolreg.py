@@ -8128,25 +8128,28 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "tool": ("tool    {text}", ["R-->>M: {text}"]),
     "call": ("model   calls {name} {text}  [{id}]", ["M->>R: {id}: {name} {text}"]),
     "reason": ("        because: {text}", ["note over M,R: because: {text}"]),
-    "result": ("tool    {name} answers [{id}] {text}",
-               ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}"]),
-    "error": ("tool    {name} fails [{id}] {text}", ["R--xM: tool message {id}: {text}"]),
+    "result": ("tool    {name} answers [{id}]{time} {text}",
+               ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}{time}"]),
+    "error": ("tool    {name} fails [{id}]{time} {text}", ["R--xM: tool message {id}{time}: {text}"]),
+    "image": ("        shows {text:.60}", ["note over M: shows an image"]),
 }
+_DATA_URL = "data:{};base64,{}"
+_Said = Iterable[tuple[str, dict[str, str]]]                # (key of _TRACE_ROWS, its words)
 
 
-def trace(messages: Iterable[Any], *, style: str = "text") -> str:
-    """Show who says what in a list of messages: as "text", or as a "mermaid" sequence diagram.
+def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style: str = "text") -> str:
+    """Show who says what in a list of messages: as "text", as a "mermaid" sequence diagram, or as an "html" page.
 
-    Whatever the messages hold, it cannot pass for another row, a terminal's command or Mermaid's syntax.
+    `results`: of the calls, for their times and media. Whatever the messages hold, it cannot pass for another row,
+    a terminal's command, Mermaid's syntax or markup. The page needs no network, no script and no other file.
     """
-    if style not in ("text", "mermaid"):
-        raise ValueError(f'style: must be "text" or "mermaid" (got {_shown(style)})')
-    said = _said(messages)
-    return _diagram(said) if style == "mermaid" else "\n".join(_row(*each) for each in said)
+    if style not in _TRACE_STYLES:
+        raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
+    return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
 
 
-def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (key of _TRACE_ROWS, its words) for all that each message says, as the messages come."""
+def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
     names: dict[str, str] = {}              # of the calls, by id
     for message in messages:
         plain = to_json(message)
@@ -8155,15 +8158,7 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
         speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
         blocks = plain.get("content") or plain.get("parts")
         for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-            keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
-            text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
-            if keys:
-                id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
-                name = names.get(id) or str(piece.get("name", "?"))
-                yield "error" if failed else "result", {"id": id, "name": name, "text": text}
-            elif text and isinstance(text, str):
-                yield speaker, {"text": text}
+            yield from _said_in(piece, speaker, names, results)
         for call in parse_tool_calls(message) if speaker == "model" else ():
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
@@ -8172,6 +8167,32 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
             yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}
+
+
+def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield what a block says that is no call: a text, an image, the result of a call."""
+    import base64
+    piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
+    keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
+    text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
+    if keys:
+        id = str(piece[keys[0]])
+        result = results.get(id) or ToolResult(id, "", text)
+        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
+        yield "error" if failed else "result", {
+            "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
+            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+        for media in result.media:
+            yield "image", {"text": _DATA_URL.format(media.media_type, base64.b64encode(media.data).decode())}
+    elif text and isinstance(text, str):
+        yield speaker, {"text": text}
+    url = piece.get("image_url")            # an image, as the three APIs spell it
+    url = url.get("url") if isinstance(url, dict) else url
+    if isinstance(url, str):
+        yield "image", {"text": url}
+    for key, kind in (("source", "media_type"), ("inlineData", "mimeType")):
+        if isinstance(piece.get(key), dict) and isinstance(piece[key].get("data"), str):
+            yield "image", {"text": _DATA_URL.format(piece[key].get(kind), piece[key]["data"])}
 
 
 def _plain_text(content: Any) -> str:
@@ -8203,7 +8224,7 @@ def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
         if kind == "result":
             words = {**words, "arguments": arguments.get(words["id"], "")}
             tools.setdefault(words["name"], f"T{len(tools) + 1}")
-        drawn = {key: _in_diagram(word) for key, word in words.items()}
+        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
         lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
     taking_part = [f"participant {short} as {_in_diagram(name)}" for name, short in tools.items()]
     return "\n    ".join(["sequenceDiagram", "actor U as user", "participant M as model", "participant R as registry",
@@ -8217,6 +8238,61 @@ def _in_diagram(text: str) -> str:
     return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
 
 
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
+body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
+section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
+.user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
+.call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
+pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
+details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
+h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
+</style></head><body>
+<h1>{title}</h1>
+{rows}
+</body></html>"""
+_FOLDED = '<details class="{kind}" open><summary>{head}</summary><pre>\n{text}</pre></details>'
+_PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
+    "call": _FOLDED.replace("{head}", "calls <b>{name}</b> [{id}]"),
+    "result": _FOLDED.replace("{head}", "<b>{name}</b> answers [{id}]{time}"),
+    "error": _FOLDED.replace("{head}", "<b>{name}</b> fails [{id}]{time}"),
+    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
+}
+_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
+# pictures that a browser only paints: SVG, say, could do more
+_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
+
+
+def _page(said: _Said) -> str:
+    """Write a page of HTML; nothing is cut, and an image that is not in the messages themselves stays an address."""
+    import html
+    rows = []
+    for kind, words in said:
+        if kind == "image":
+            kind = "picture" if _PAINTED.match(words["text"]) else kind
+        elif kind in _PAGE_ROWS:
+            words = {**words, "text": _indented(words["text"])}
+        safe = {key: html.escape(_seen(word, len(word))) for key, word in words.items()}
+        rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
+    return _PAGE.format(title="A conversation with tools", rows="\n".join(rows))
+
+
+def _indented(text: str) -> str:
+    """Spread JSON over lines, where nothing but white space changes by it."""
+    try:
+        spread = json.dumps(_read_json(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+    return spread if re.sub(r"\s", "", spread) == re.sub(r"\s", "", text) else text
+
+
+_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
+    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
+
+
 # --- showing a flow as it happens
 def _print(text: str, end: str = "\n") -> None:
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
@@ -8224,105 +8300,214 @@ def _print(text: str, end: str = "\n") -> None:
     print(text, end=end, flush=True)
 
 
-def _show(messages: Iterable[Any], mermaid: str | None, streamed: list[str]) -> None:
-    """Print messages as they come, but for a text that was `streamed`; draw them at the end, whatever ends them.
-
-    `mermaid`: the file for the drawing; "-" is stdout, and nothing else is printed then.
-    """
-    said = []
+def _show(messages: Iterable[Any], results: Mapping[str, ToolResult], streamed: list[str]) -> None:
+    """Print messages as they come, but for a text that was `streamed`."""
     try:
-        with contextlib.redirect_stdout(io.StringIO() if mermaid == "-" else sys.stdout):
-            for kind, words in _said(messages):
-                said.append((kind, words))
-                _print("" if kind == "model" and streamed else _row(kind, words))
-                streamed.clear()
+        for kind, words in _said(messages, results):
+            _print("" if kind == "model" and streamed else _row(kind, words))
+            streamed.clear()
     finally:
         if streamed:                        # and then it broke off
             _print("")
-        if mermaid == "-":
-            print(_diagram(said))
-        elif mermaid:
-            with open(mermaid, "w", encoding="utf-8") as file:
-                print(_diagram(said), file=file)
+            streamed.clear()
 
 
-# --- the demo
-_DEMO = (                   # (title, question, whether a reason is asked for)
-    ("One question, one tool", "北京今天天气如何？", False),
-    ("Two tools at once, and a wrong call that is mended",
-     "What time is it in Oslo, and how will the weather be for three days?", False),
-    ("With a reason: toolcall_reason", "How is the weather in Oslo?", True),
-)
-_STEPS = {                  # (what the message before was, what this one is): the step that begins with it
-    ("", "user"): "1. The question goes to the model, with the schema of every tool:",
-    ("user", "calls"): "2. The model answers with calls. It runs nothing itself:",
-    ("calls", "tool"): "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
-    ("tool", "calls"): "2. again: the model reads the error and mends its call:",
-    ("tool", "assistant"): "4. The model reads the tool messages and answers. No call, so this is the end:",
-}
-_TOPICS = {"天气": "weather", "weather": "weather", "time": "time"}     # a question has -> a tool's name has
-_FACTS = {"string": "北京|Oslo", "integer": "three"}                    # type of a parameter -> what a question may say
+def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult]) -> None:
+    """Write the files that are asked for by --mermaid and --html."""
+    for style in ("mermaid", "html"):
+        if path := getattr(options, style):
+            with open(path, "w", encoding="utf-8") as file:
+                print(trace(messages, results, style=style), file=file)
 
 
-def _demo_registry() -> ToolRegistry:
-    def get_weather(city: str, days: int = 1) -> str:
-        """Get the weather forecast for a city."""
-        return f"{city}: sunny, 25 °C, for {days} day(s)"
-
-    def get_time(city: str) -> dict[str, str]:
-        """Get the local time in a city."""
-        return {"city": city, "time": "14:05"}
-
-    return ToolRegistry([get_weather, get_time])
+# --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
+_Given = Callable[..., Any]
 
 
-def _demo_model(*, messages: list[Any], tools: Sequence[Any] = (), tool_choice: Any = None) -> dict[str, Any]:
-    """Play the language model by rules: of the tools it knows only the schemas and messages that it is sent."""
-    asked = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    question, calls = messages[asked]["content"], list[ToolCall]()
-    names = {call.id: call.name for message in messages for call in parse_tool_calls(message)}
-    told = {names[each["tool_call_id"]]: each["content"] for each in messages[asked:] if each["role"] == "tool"}
-    for function in (tool["function"] for tool in tools):
-        name, answer = function["name"], told.get(function["name"], "Error: not called yet")
-        if answer.startswith("Error: ") and any(word in question and topic in name for word, topic in _TOPICS.items()):
-            facts = {key: re.search(_FACTS[schema["type"]], question)
-                     for key, schema in function["parameters"]["properties"].items()}
-            arguments: dict[str, Any] = {key: fact[0] for key, fact in facts.items() if fact}
-            if TOOLCALL_REASON in facts:
-                arguments[TOOLCALL_REASON] = f"the question is: {question}"
-            arguments.update(dict.fromkeys(re.findall(r'- (\w+): "three" is not an integer', answer), 3))
-            calls.append(ToolCall(f"call_{len(names) + len(calls) + 1}", name, arguments))
-    return build_assistant_messages(calls)[0] if calls else {
-        "role": "assistant", "content": "I found: " + "; ".join(told.values())}
+def _lesson_1(scripted_model: _Given, trace: _Given) -> None:
+    """One call by hand: the model only writes, your program runs the function."""
+    import json
+
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    # this is all that the model knows of the function
+    tools = [{"type": "function", "function": {
+        "name": "get_weather", "description": "Get the weather forecast for a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+    model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}))     # a script plays the model
+    messages = [{"role": "user", "content": "How is the weather in Oslo?"}]
+    answer = model(messages=messages, tools=tools)
+    messages.append(answer)
+    # it answered with a call: a name, arguments as JSON text, and an id that the result has to bear
+    for call in answer.get("tool_calls") or ():
+        content = get_weather(**json.loads(call["function"]["arguments"]))
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+    print(*[json.dumps(message, ensure_ascii=False) for message in messages], sep="\n")
+    # the same in one line, which describes the function, checks the arguments and answers whatever goes wrong
+    print(ToolRegistry([get_weather]).respond(answer))
 
 
-def _demo(options: Any) -> None:
-    """Show the message flow of three questions, with a script for a model."""
-    _show(_demo_messages(options.step), options.mermaid, [])
+def _lesson_2(scripted_model: _Given, trace: _Given) -> None:
+    """The loop: ask, run what the model calls, append what came of it, until it calls nothing."""
+    import json
+
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    def get_time(city: str) -> str:
+        "Get the local time in a city."
+        return f"{city}: 14:05"
+
+    functions = {"get_weather": get_weather, "get_time": get_time}
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tools = [{"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": city}}
+             for name, function in functions.items()]
+    script = ([ToolCall("call_1", "get_weather", {"city": "Oslo"}), ToolCall("call_2", "get_time", {"city": "Oslo"})],
+              "It is 14:05, and sunny at 25 °C.")
+    model, messages = scripted_model(*script), [{"role": "user", "content": "Time and weather in Oslo?"}]
+    for _ in range(10):                                 # a model that never stops calling has to be stopped
+        answer = model(messages=messages, tools=tools)  # 1. ask, with the whole history and all tools
+        messages.append(answer)                         # 2. append the answer as it is
+        if not answer.get("tool_calls"):                # 3. no calls: that was the last word
+            break
+        for call in answer["tool_calls"]:               # 4. run each call, and append its result, by its id
+            content = functions[call["function"]["name"]](**json.loads(call["function"]["arguments"]))
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+    print(trace(messages))
+    # the same in one line; there a wrong name or wrong arguments end nothing, as they would above
+    print(run_agent(scripted_model(*script), messages[:1], ToolRegistry([get_weather, get_time]))[-1]["content"])
 
 
-def _demo_messages(wait: bool) -> Iterator[dict[str, Any]]:
-    """Yield every message of the demo; before it print which step it is, after it what travels."""
-    _print("The model here is a script that reads the schemas and the tool messages; all else is real.")
-    registry, talk, got = _demo_registry(), list[Any](), dict[str, str]()
-    registry.before_call = lambda call, reason: got.update({call.id: _write_json(call.arguments)})
-    for number, (title, question, registry.think_augment) in enumerate(_DEMO, 1):
-        _print(f"\n=== {number}. {title} ===")
-        asked, before = {"role": "user", "content": question}, ""
-        for message in itertools.chain([asked], agent_loop(_demo_model, [*talk, asked], registry)):
-            kind = "calls" if message.get("tool_calls") else message["role"]
-            if (before, kind) in _STEPS:
-                if wait and talk:
-                    _print("[Enter] ", end="")
-                    sys.stdin.readline()
-                _print(f"\n{_STEPS[before, kind]}")
-            yield message
-            for travels in [message, *(registry.get_schemas() if kind == "user" else ())]:
-                _print(f"        {_write_json(travels)}")
-            if registry.think_augment and kind == "tool":
-                _print(f"        (the function got {got[message['tool_call_id']]}, without the reason)")
-            talk.append(message)
-            before = kind
+def _lesson_3(scripted_model: _Given, trace: _Given) -> None:
+    """Three ways to route a call to its function: an if for each, a table, a registry."""
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    def by_if(name: str, arguments: dict[str, str]) -> str | None:
+        if name == "get_weather":
+            return get_weather(**arguments)
+        return None                                     # a forgotten or invented name: nobody hears of it
+
+    def by_table(name: str, arguments: dict[str, str]) -> str:
+        return {"get_weather": get_weather}[name](**arguments)
+
+    registry = ToolRegistry([get_weather])              # it also describes them: registry.get_schemas()
+    for name in "get_weather", "weather":
+        print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
+        try:
+            print("  by table:", by_table(name, {"city": "Oslo"}))
+        except KeyError as error:
+            print("  by table: the program ends with a KeyError:", error)
+        print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
+    # an error that reaches the model is one that it can mend
+    wrong, right = (ToolCall(f"call_{name}", name, {"city": "Oslo"}) for name in ("weather", "get_weather"))
+    print(trace(run_agent(scripted_model(wrong, right, "Sunny."), "How is the weather in Oslo?", registry)))
+
+
+def _lesson_4(scripted_model: _Given, trace: _Given) -> None:
+    """A wrong call, corrected: three ways to validate, and what each lets through."""
+    import typing  # noqa: F401         # annotations use it
+
+    def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
+        "Book a room in a hotel."
+        return f"booked a {room} room for {nights} nights"
+
+    def not_at_all(arguments: dict[str, typing.Any]) -> str:
+        return book(**arguments)                        # Python looks at the names alone
+
+    def by_hand(arguments: dict[str, typing.Any]) -> str:
+        if not isinstance(arguments.get("nights"), int):
+            return "Error: nights must be a number"     # and whoever wrote this did not think of room
+        return book(**arguments)
+
+    registry = ToolRegistry([book])
+    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
+        print(arguments)
+        for check in not_at_all, by_hand:
+            try:
+                print(f"  {check.__name__}:", check(arguments))
+            except TypeError as error:
+                print(f"  {check.__name__}: the program ends with a TypeError:", error)
+        print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
+    wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
+    model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
+    print(trace(run_agent(model, "Book a large room for two nights.", registry)))
+
+
+def _lesson_5(scripted_model: _Given, trace: _Given) -> None:
+    """tool_choice: when the model may, must, or must not call, and which tool."""
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    registry = ToolRegistry([get_weather])
+    when = {
+        "auto": "the model decides: in a chat, nearly always",
+        "required": "it has to call something first: where an answer without looking would be a guess",
+        "get_weather": "it has to call this tool first: where your program knows the next step",
+        "none": "it must not call: where all is known and the answer is to be written",
+    }
+    for choice, use in when.items():
+        print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
+        # the script does what a model may do that does not care: servers take tool_choice for a wish, too
+        model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
+        messages = run_agent(model, "How is the weather in Oslo?", registry, tool_choice=choice)
+        print(trace(messages))
+    # after the first call a loop goes back to "auto": "required" in every turn would never end
+
+
+def _lesson_6(scripted_model: _Given, trace: _Given) -> None:
+    """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
+    registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
+
+    @registry.register
+    def delete_file(path: str) -> str:
+        "Delete a file."
+        return f"{path} is deleted"                     # it never sees the reason
+
+    def approve(call: ToolCall, reason: str | None) -> None:
+        print(f"? {call.name} {call.arguments}, because: {reason}")
+        if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
+            raise ToolError("Error: the user did not allow this. Ask which file is meant.")
+
+    registry.before_call = approve                      # it sees exactly what is about to run
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
+    model = scripted_model(
+        ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"}),
+        ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"}),
+        "Done: /tmp/old.txt is gone.")
+    print(trace(run_agent(model, "Delete the old file.", registry)))
+
+
+_LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
+
+
+def _lesson(options: Any) -> None:
+    """Print a lesson's program and run it; without a number, list the lessons."""
+    import textwrap
+    if options.number:
+        lesson = _LESSONS[options.number - 1]
+        program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
+        names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
+        _print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
+        print(f"from toolreg import {', '.join(names)}\n{program}")
+        _print("=== What it prints ===\n")
+        shown: list[Any] = []
+        model = None if options.model is None else _model_of(options, None)
+
+        def show(messages: list[Any]) -> str:
+            shown.extend(messages)
+            return trace(messages)
+
+        lesson(scripted_model if model is None else lambda *script: model, show)
+        _draw(options, shown, ())
+    _print("\n=== Lessons: python toolreg.py lesson N ===")
+    for number, lesson in enumerate(_LESSONS, 1):
+        print(f"{number}  {lesson.__doc__}")
 
 
 # --- vendor: a copy of this file that has the chapters that one needs
@@ -8409,30 +8594,29 @@ def _tidied(source: str) -> str:
 def _vendor(options: Any) -> None:
     """Make a copy of this file: its core, and the chapters that are asked for."""
     import hashlib
+    import textwrap
     source = _source_of(sys.modules[__name__])
     body = _SEALED.split(source)[-1]        # of a copy: without its first lines
     chapters = _file_parts(body)[1]
     if options.list:
-        _list_chapters(body, chapters)
+        core = body.count("\n") - sum(chapter.text.count("\n") for chapter in chapters.values())
+        print(f"{'core':<10} {core:>5}  what all of them use")
+        for name, (title, uses, text) in chapters.items():
+            needs = _listed(other for other in chapters if other in uses)
+            print(f"{name:<10} {text.count(chr(10)):>5}  {title}{f' · needs {needs}' if needs else ''}")
         return
     kept = _wanted(chapters, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
-    text = (f"# toolreg {__version__}, made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
             f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _list_chapters(body: str, chapters: dict[str, _Chapter]) -> None:
-    lines = {name: chapter.text.count("\n") for name, chapter in chapters.items()}
-    print(f"{'core':<10} {body.count(chr(10)) - sum(lines.values()):>5}  what all of them use")
-    for name, (title, uses, _) in chapters.items():
-        needs = _listed(other for other in chapters if other in uses)
-        print(f"{name:<10} {lines[name]:>5}  {title}{f' · needs {needs}' if needs else ''}")
 
 
 def _put(path: str | None, text: str, force: bool) -> None:
@@ -8455,8 +8639,10 @@ def _put(path: str | None, text: str, force: bool) -> None:
 
 
 # --- the other commands
-_NO_MODEL = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
+_NO_MODEL = ("no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
              "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
+_NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead."
+_STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
 def _list(options: Any) -> None:
@@ -8476,33 +8662,145 @@ def _call(options: Any) -> None:
     registry = _tools_at(options.target)
     if len(registry) != 1:
         raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], options.arguments)
+    result = registry.invoke(registry.list_tools()[0], _given_text(options.arguments))
     if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: "))
+        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
     print(result.content)
 
 
+def _serve_tools(options: Any) -> None:
+    """Offer the tools of a module to MCP clients, on stdin and stdout or over HTTP; print what a client has to know."""
+    serve_mcp = _from_chapter("serve_mcp")
+    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+        registry = _tools_at(options.target)
+    place, colon, name = options.target.rpartition(":") if ":" in options.target[2:] else (options.target, "", "")
+    place = os.path.abspath(place) if os.path.exists(place) else place
+    entry = {"url": f"http://{options.http}/mcp"} if options.http else {
+        "command": sys.executable, "args": [os.path.abspath(__file__), "serve", place + colon + name]}
+    known = re.sub(r"\.py\Z", "", os.path.basename(place))
+    print(json.dumps({"mcpServers": {known: entry}}, indent=2), file=sys.stderr)
+    serve_mcp(registry, http=options.http, token=options.token)
+
+
+def _from_chapter(word: str) -> Any:
+    if word not in globals():
+        raise ToolRegError(_needs_chapter(word))
+    return globals()[word]
+
+
+def _model_of(options: Any, on_delta: Callable[[str], None] | None) -> Model:
+    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    key = os.environ.get("OPENAI_API_KEY")
+    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
+    name = options.model or os.environ.get("OPENAI_MODEL")
+    http_model = _from_chapter("HttpModel")
+    if not base_url or not name:
+        raise ToolRegError("which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
+    model = http_model(base_url, name, api_key=key, on_delta=on_delta)
+
+    @functools.wraps(model)
+    def waiting(**request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return model(**request)
+    return waiting
+
+
 def _chat(options: Any) -> None:
-    """Let a model answer a question with the tools of a module."""
-    streamed: list[str] = []
+    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    streamed, results = list[str](), dict[str, ToolResult]()
 
     def stream(text: str) -> None:
         _print(_row("model", {"text": text})[8 if streamed else 0:], end="")
         streamed.append(text)
 
-    http_model, key = globals().get("HttpModel"), os.environ.get("OPENAI_API_KEY")
-    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
-    name = options.model or os.environ.get("OPENAI_MODEL")
-    if http_model is None:
-        raise ToolRegError(f'chat: {_needs_chapter("HttpModel")}')
-    if not base_url or not name:
-        raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
-    registry = _tools_at(options.target)
-    registry.think_augment = registry.think_augment or options.think
-    model = http_model(base_url, name, api_key=key, on_delta=stream if options.stream else None)
-    asked = {"role": "user", "content": options.question}
-    loop = agent_loop(model, [asked], registry, max_turns=options.max_turns, tool_choice=options.choice)
-    _show(itertools.chain([asked], loop), options.mermaid, streamed)
+    model = _model_of(options, stream if options.stream else None)
+    registry = _watched(_tools_at(options.target), options, results)
+    messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
+    talking = options.question is None and sys.stdin.isatty()
+    for question in _questions() if talking else [_given_text(options.question)]:
+        messages += build_tool_result_messages(         # where somebody stopped: no API takes calls without
+            [ToolResult(call.id, call.name, _STOPPED, is_error=True) for call in _unanswered(messages, "openai-chat")])
+        asked = {"role": "user", "content": question}
+        try:
+            loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
+                              tool_choice=options.choice)
+            new = _recorded(itertools.chain([asked], loop), messages, options.save)
+            if talking:
+                next(new)                   # who has typed it has seen it
+            _show(new, results, streamed)
+        except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+            if not talking:
+                raise
+            _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+        finally:
+            _draw(options, messages, results.values())
+
+
+def _given_text(text: str | None) -> str:
+    return sys.stdin.read() if text in (None, "-") else text or ""
+
+
+def _questions() -> Iterator[str]:
+    """Yield what a person writes, line by line, until Ctrl-D."""
+    try:
+        import readline  # noqa: F401       # lines can be edited where it is
+    except ImportError:
+        pass
+    print("Ctrl-C stops an answer, Ctrl-D ends.")
+    while True:
+        try:
+            if question := input("\n> ").strip():
+                yield question
+        except EOFError:
+            print()
+            return
+        except KeyboardInterrupt:           # on purpose: half a line is given up, not the conversation
+            print()
+
+
+def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
+    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
+    before, after = registry.before_call, registry.after_call
+
+    def allow(call: ToolCall, reason: str | None) -> Any:
+        if options.ask and not _is_allowed(f"run {call.name} {_write_json(call.arguments)}? [y/N] "):
+            raise ToolError(_NOT_ALLOWED)
+        return before and before(call, reason)
+
+    def keep(call: ToolCall, result: ToolResult) -> Any:
+        results[result.tool_call_id] = result
+        return after and after(call, result)
+    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
+                         max_workers=1 if options.ask else registry.max_workers)
+
+
+def _is_allowed(question: str) -> bool:
+    try:
+        return input(_seen(question)).strip().lower() in ("y", "yes")
+    except EOFError:                        # nobody is there to allow it
+        return False
+
+
+def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
+    """Pass new messages on, and keep them: in the list, and in the file if there is one."""
+    for message in new:
+        messages.append(message)
+        if path:
+            with open(f"{path}.new", "w", encoding="utf-8") as file:
+                json.dump(to_json(messages), file, ensure_ascii=True, indent=1)
+            os.replace(f"{path}.new", path)             # at once: what is there is never half a file
+        yield message
+
+
+def _saved(path: str | None) -> list[Any]:
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        messages = _caught(_read_json, file.read()).value
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        raise ToolRegError(f"{path}: holds no messages")
+    return messages
 
 
 def _tools_at(target: str) -> ToolRegistry:
@@ -8531,39 +8829,65 @@ def _module_at(place: str) -> Any:
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
     is_file = file.endswith(".py")
-    if is_file and not os.path.exists(place):
-        raise ToolRegError(f"{place}: there is no such file")
+    if is_file != os.path.isfile(place):
+        raise ToolRegError(f"{place}: {'there is no such file' if is_file else 'is no Python file (*.py)'}")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file[:-3] if is_file else place)
+    except SyntaxError as error:
+        where = f"\n{error.filename}, line {error.lineno}: {(error.text or '').strip()}" if error.text else ""
+        raise ToolRegError(f"{place}: is no Python: {error.msg}{where}") from error
     except (Exception, SystemExit) as error:
-        raise ToolRegError(f"{place}: {_error_text(error)}") from error
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
     if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
         raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
     return module
 
 
+def _own_lines(error: BaseException | None) -> str:
+    """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
+    import traceback
+    python = os.path.dirname(os.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__ if error else None)
+              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__]
+    return "".join(f"\n{frame.filename}, line {frame.lineno}: {frame.line}" for frame in frames[-3:])
+
+
 _SWITCH = {"action": "store_true"}
-_DRAWN = {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"}
 _TARGET: dict[str, Any] = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
-_COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
-    "demo": (_demo, {"--step": {**_SWITCH, "help": "wait for Enter at each step"},
-                     "--mermaid": {**_DRAWN, "nargs": "?", "const": "-"}}),
-    "list": (_list, _TARGET),
-    "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
-    "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
-    "vendor": (_vendor, {
+_DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
+          "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
+_BASE_URL = {"help": "of the model; else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"}
+# name: (what it does, an example, its arguments)
+_COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
+    "lesson": (_lesson, "lesson 2", {
+        "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
+        "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays (else OPENAI_MODEL)"},
+        "--base-url": _BASE_URL, **_DRAWN}),
+    "list": (_list, "list my_tools.py", _TARGET),
+    "schema": (_schema, "schema my_tools.py:add --format anthropic", {
+        **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
+    "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
+        **_TARGET, "arguments": {"metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
+    "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
+        **_TARGET, "question": {"nargs": "?", "help": "(-: from stdin; without it, a conversation)"},
+        "--model": {"metavar": "NAME", "help": "else OPENAI_MODEL"}, "--base-url": _BASE_URL,
+        "--system": {"metavar": "TEXT", "help": "what the model is told first"},
+        "--think": {**_SWITCH, "help": "ask the model for its reasons"},
+        "--ask": {**_SWITCH, "help": "ask before every call that runs"},
+        "--save": {"metavar": "FILE", "help": "keep the messages there as JSON, and go on from them"},
+        "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
+        "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
+        "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
+    "serve": (_serve_tools, "serve my_tools.py --http 127.0.0.1:8000", {
+        **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
+        "--token": {"help": "what a client over HTTP has to send"}}),
+    "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
         "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
         "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
         "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
         "--force": {**_SWITCH, "help": "overwrite FILE, whatever it is"}}),
-    "chat": (_chat, {**_TARGET, "question": {}, "--think": {**_SWITCH, "help": "ask the model for its reasons"},
-                     "--base-url": {"help": "else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"},
-                     "--model": {"help": "its name (else OPENAI_MODEL)"}, "--mermaid": _DRAWN,
-                     "--max-turns": {"type": int, "default": 10, "help": "calls of the model, at most (10)"},
-                     "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
-                     "--stream": {**_SWITCH, "help": "print the text as it comes"}}),
 }
 
 
@@ -8574,18 +8898,30 @@ def _options_of(argv: Sequence[str]) -> Any:
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.")
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
+                    epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
+    parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, arguments) in _COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+    for name, (run, example, arguments) in _COMMANDS.items():
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__,
+                                      epilog=f"example: python toolreg.py {example}")
         command.set_defaults(run=run)
         for argument, settings in arguments.items():
             command.add_argument(argument, **settings)
-    return parser.parse_args(argv)
+    options, more = parser.parse_known_args(argv)
+    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
+        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
+    if more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return options
+
+
+def _print_error(error: object) -> None:
+    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command (`--help` lists them; without one, the demo) and give the exit status."""
+    """Run a command (`--help` lists them; without one, a lesson) and give the exit status."""
     if __name__ == "__main__":              # the files that import this one are to find this very module
         for name in ("toolreg", getattr(__spec__, "name", "toolreg")):
             sys.modules.setdefault(name, sys.modules["__main__"])
@@ -8593,14 +8929,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
-        options = _options_of((sys.argv[1:] if argv is None else argv) or ["demo"])
+        options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
         options.run(options)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
     except (ToolRegError, OSError, ValueError) as error:
-        print("toolreg:", " ".join(_seen(str(error)).split()), file=sys.stderr)
+        _print_error(error)
         return 2
     return 0
 
