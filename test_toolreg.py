@@ -17,6 +17,7 @@ import hashlib
 import html.parser
 import http.server
 import importlib.util
+import inspect
 import io
 import ipaddress
 import itertools
@@ -26,8 +27,8 @@ import os
 import pathlib
 import py_compile
 import re
-import signal
 import shlex
+import signal
 import socket
 import subprocess
 import symtable
@@ -67,7 +68,7 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
-            "openapi find mcp serve http cli").split()
+            "openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -274,8 +275,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_930
-    assert len(SOURCE.splitlines()) <= 8_440
+    assert len(CORE.splitlines()) <= 3_970
+    assert len(SOURCE.splitlines()) <= 9_100
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -10205,6 +10206,40 @@ def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
         with pytest.raises(HttpError) as caught:
             model_at(url, api_format)(messages=[], tools=tools)
     assert str(caught.value) == f"{url} answered 400: {said}{named}"
+
+
+# ---------------------------------------------------------------------------
+# switch: what the words of other libraries are called here
+# ---------------------------------------------------------------------------
+@of("switch")
+@pytest.mark.parametrize("ask, told", [
+    (lambda: ToolRegistry().spinoff("x"), "spinoff is not here: write copy() and unregister(name)"),
+    (lambda: toolreg.ToolTag, "ToolTag is not here: write ToolMetadata(tags={…}), any words"),
+    (lambda: toolreg.AgentExecutor, "AgentExecutor is not here: write run_agent(model, messages, registry)"),
+    (lambda: Tool("a", "", {}, print).args_schema, "args_schema is not here: write get_schemas()"),
+    (lambda: ToolRegistry(name="x"), "ToolRegistry takes no name=: a registry has no name"),
+    (lambda: ToolRegistry().get_schemas(tool_name="x"), "ToolRegistry.get_schemas takes no tool_name=: write name="),
+    (lambda: ToolRegistry().register(print, allow_replace=True), "register takes no allow_replace=: write replace="),
+    (lambda: ToolRegistry().merge(ToolRegistry(), keep_existing=True), "merge takes no keep_existing="),
+    (lambda: ToolRegistry().execute_tool_calls([], execution_mode="thread"), "write executor=ProcessPoolExecutor()"),
+    (lambda: ToolMetadata(is_concurrency_safe=False), "ToolMetadata takes no is_concurrency_safe=: write parallel="),
+    (lambda: Tool(name="a", description="", parameters={}, callable=print), "Tool takes no callable=: write func="),
+])
+def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
+    with pytest.raises((AttributeError, TypeError), match=re.escape(told)):
+        ask()
+
+
+@of("switch")
+def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_ordinary_error():
+    ours = {*toolreg.__all__, *dir(ToolRegistry), *dir(Tool)}
+    assert not ours & set(toolreg._CALLED_HERE)
+    for (owner, method), words in toolreg._WRITE_FOR_KEYWORDS.items():
+        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(words)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        ToolRegistry(nonsense=1)
+    with pytest.raises(AttributeError, match='a ToolRegistry has no "nonsense"'):
+        assert ToolRegistry().nonsense
 
 
 # ---------------------------------------------------------------------------
