@@ -275,7 +275,7 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_970
+    assert len(CORE.splitlines()) <= 3_975
     assert len(SOURCE.splitlines()) <= 9_100
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
@@ -3353,6 +3353,33 @@ def test_one_schema_of_a_tool_asks_for_the_reason_only_where_it_is_told_to():
     def properties(**options):
         return list(tool.get_schema(**options)["function"]["parameters"]["properties"])
     assert properties() == ["a", "b"] and properties(think_augment=True) == ["a", "b", TOOLCALL_REASON]
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def test_what_another_copy_of_the_file_made_is_refused_by_a_sentence(tmp_path, monkeypatch):
+    other = load_copy(SOURCE, tmp_path, monkeypatch)
+    theirs = other.ToolRegistry([nothing])
+    answered = other.ToolResult("c1", "nothing", "x")
+    for word, use in [("Tool", lambda: ToolRegistry([theirs["nothing"]])), ("Tool", lambda: ToolRegistry(theirs)),
+                      ("Tool", lambda: ToolRegistry().merge(theirs)),
+                      ("ToolRegistry", lambda: ToolRegistry().register(theirs)),
+                      ("ToolCall", lambda: ToolRegistry([nothing]).invoke(other.ToolCall("c1", "nothing", {}))),
+                      ("ToolCall", lambda: ToolRegistry([nothing]).respond([other.ToolCall("c1", "nothing", {})])),
+                      ("ToolResult", lambda: build_tool_result_messages([answered]))]:
+        with pytest.raises(ToolDefinitionError, match=f"^a {word} of {other.__name__} is of another copy of this file"):
+            use()
+
+
+def test_a_callable_object_of_a_module_that_imports_all_of_ours_is_a_tool(monkeypatch):
+    module = types.ModuleType("imports_all")
+    monkeypatch.setitem(sys.modules, "imports_all", module)
+    exec("from toolreg import *\nclass Adder:\n    def __call__(self, a: int) -> int:\n        return a + 1", vars(module))
+    registry = ToolRegistry()
+    registry.register(module.Adder(), name="add")
+    assert registry.invoke("add", {"a": 1}).content == "2"
 
 
 # ---------------------------------------------------------------------------

@@ -180,6 +180,14 @@ class ToolError(ToolRegError):
     """Raise this in a tool: its text goes to the model as it is."""
 
 
+def _check_copy(thing: Any) -> None:
+    """Refuse what another copy of this file made, which is another library: its classes are not these."""
+    kind = type(thing)
+    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
+        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
+                                  f"with {__name__}, or give it to that copy's registry")
+
+
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
     """The model still called tools in the last turn; `messages` is the whole history."""
 
@@ -2547,6 +2555,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     results, api = list(results), _APIS[api_format]
+    for result in results:
+        _check_copy(result)
     return api.results(results) if results else []
 
 
@@ -2694,6 +2704,7 @@ def _has_arguments(part: Any) -> bool:
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
+    _check_copy(entry)
     arguments, name = _at(part, key), _at(part, "name")
     more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
@@ -2964,6 +2975,7 @@ class Tool:
         `parameters`: a JSON Schema (the contract), or a dataclass, TypedDict or pydantic model whose fields
         the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
         """
+        _check_copy(func)
         if isinstance(func, type) or not callable(func):
             fault = _CLASS_GIVEN if isinstance(func, type) else _NO_FUNCTION
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
