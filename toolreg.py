@@ -6940,6 +6940,7 @@ _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
 _GREETINGS = ("initialize", "server/discover")
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
+_TRIES = 4                      # at a greeting
 _ROUNDS = 10                    # of questions that one call may lead to
 _MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
@@ -6951,7 +6952,6 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
-_NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}
 _BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
                "properties alone (got {})")
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
@@ -7012,19 +7012,20 @@ class _Link:
     def greet(self, deadline: float, known: str) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself.
 
-        A server that refuses one names those it has, or else the others are tried: the one it is `known` for first.
+        A server that refuses one may name those it has; the one that it is `known` for is tried first.
         """
         todo = [known, *self.revisions] if known else [*self.revisions]
-        faults: dict[str, ToolRegError] = {}
-        while todo:
+        faults: list[tuple[bool, ToolRegError]] = []
+        while todo and len(faults) < _TRIES:
+            revision = todo.pop(0)
             try:
-                return self._agree(todo[0], deadline)
+                return self._agree(revision, deadline)
             except ToolRegError as error:
-                faults[todo[0]], data = error, getattr(error, "data", None)
-                named = data.get("supported") if isinstance(data, dict) else None
-                others = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
-                todo = [each for each in others if each not in faults]
-        raise faults[min(faults, key=_STATELESS.count)]         # that of a handshake tells most
+                faults.append((revision in _STATELESS, error))
+                data = error.data if isinstance(error, McpError) and isinstance(error.data, dict) else {}
+                if isinstance(data.get("supported"), list):
+                    todo = [each for each in _REVISIONS if each in data["supported"]]
+        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
         able = _ANSWERABLE if self.on_request else {}
@@ -7057,26 +7058,16 @@ class _Link:
                 return result
             if kind != "input_required":
                 raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
-            started = time.monotonic()
-            more = self._inputs(result)
-            if "inputResponses" not in more:                    # it only wants to be asked later
-                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
-            else:
+            started, asked = time.monotonic(), result.get("inputRequests")
+            if isinstance(asked, dict) and asked:
+                more = {"inputResponses": {key: self.answer(request) for key, request in asked.items()}}
                 deadline += time.monotonic() - started          # a person may take their time
+            else:                                               # it only wants to be asked later
+                more = {}
+                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
+            if "requestState" in result:
+                more["requestState"] = result["requestState"]
         raise McpError(f"the server asked for input {_ROUNDS} times")
-
-    def _inputs(self, result: _Message) -> _Message:
-        """Give what a request is sent again with: answers to what the server asks, and its state, untouched."""
-        asked, more = result.get("inputRequests"), {}
-        if isinstance(asked, dict) and asked:
-            more["inputResponses"] = {key: self._input(request) for key, request in asked.items()}
-        return more | ({"requestState": result["requestState"]} if "requestState" in result else {})
-
-    def _input(self, request: _Message) -> Any:
-        answer = self.answer(request)
-        if "error" in answer:
-            raise McpError(f"the server asks for {request.get('method')}: {answer['error']['message']}")
-        return answer["result"]
 
     def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
@@ -7110,20 +7101,20 @@ class _Link:
         message = {"method": "notifications/cancelled", "params": {"requestId": number}}
         _on_daemon(self.send, message, time.monotonic() + _GRACE)
 
-    def answer(self, request: Any) -> _Message:
-        """Give the result, or the error, that answers what a server asks."""
-        def answered(method: str, params: Any) -> Any:
-            result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
-            _write_json(result)                 # what cannot be sent is an error, too
-            return result
-
-        given = _caught(answered, request.get("method"), request.get("params") or {})
-        if given.error:
-            return {"error": {"code": -32603, "message": f"on_request: {_error_text(given.error)}"}}
-        return _NO_METHOD if given.value is None else {"result": given.value}
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
 
     def _reply(self, request: _Message) -> None:
-        _caught(self.send, {"id": request["id"], **self.answer(request)}, time.monotonic() + _GRACE)
+        given = _caught(self.answer, request)
+        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
+        outcome = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
 
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
@@ -7248,30 +7239,28 @@ class _Http(_Link):
         if self.process != os.getpid():
             return
         self.end("the client is closed")
+        if "mcp-session-id" in self.session:
+            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
         self.over.set()
         for wire in list(self.wires):
             wire.hang_up()
-        if "mcp-session-id" in self.session:
-            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
         is_hello = message is not None and message.get("method") == "initialize"
-        stated = {} if is_hello else _stated(message, self.mirrored) if message else {}
+        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
         resumed = {"last-event-id": last_id} if last_id else {}
-        known = {} if is_hello or stated else self.session
-        sent = {**self.given_headers(), **_HTTP_HEADERS, **known, **stated, **resumed}
-        body = _encoded(message) if message else None
-        response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic(),
+        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
+                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
                             watch=self._watch)
         if not 200 <= response.status < 300:
             raise response.error()
         if is_hello:
-            self.granted = {name: response.headers[name] for name in ("mcp-session-id",) if name in response.headers}
+            self.granted = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
     def _watch(self, wire: _Wire) -> None:
         self.wires.add(wire)
-        if self.over.is_set() and "mcp-session-id" not in self.session:
+        if self.over.is_set():
             wire.hang_up()
 
     def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
@@ -7324,23 +7313,24 @@ def _header_text(value: Any) -> str:
     return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
 
 
-def _mirrors(schema: Any, way: tuple[str, ...] | None = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (header, way to the argument) for each `x-mcp-header`; one that is wrong is a McpError.
+def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+    """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
 
-    The way is None below any other keyword than `properties`.
+    The way is None below other keywords than `properties`.
     """
     if not isinstance(schema, dict):
         return
-    name = schema.get("x-mcp-header")
+    way = None if way is None else (*way, *steps)
     if "x-mcp-header" in schema:
-        if not way or schema.get("type") not in _MIRRORED or not re.fullmatch(_HEADER_NAME, str(name)):
+        name = schema["x-mcp-header"]
+        header = f"mcp-param-{name}".lower()
+        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
+        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
             raise McpError(_BAD_MIRROR.format(_shown(name)))
-        yield f"mcp-param-{name}".lower(), way
-    reached = schema.get("properties") if way is not None else None
-    for key, part in reached.items() if isinstance(reached, dict) else ():
-        yield from _mirrors(part, (*(way or ()), key))
-    for part in _subschemas({**schema, "properties": {} if way is not None else schema.get("properties")}):
-        yield from _mirrors(part, None)
+        found[header] = way
+    for keyword, argument in schema.items():
+        onward = way if keyword == "properties" else None
+        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
 
 
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
@@ -7402,7 +7392,7 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
-        return [row for row in self._rows() if not self._fault_of(row)]
+        return [row for row in self._rows() if not _caught(self._mirror, row).error]
 
     def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
@@ -7415,14 +7405,11 @@ class McpClient:
             tools += _objects(page.get("tools"))
         return tools
 
-    def _fault_of(self, row: _Message) -> str:
-        """Say why a tool cannot be used; note which of its arguments are headers too."""
+    def _mirror(self, row: _Message) -> None:
+        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
+        mirrors = self._mirrored[str(row.get("name"))] = dict[str, Any]()
         if isinstance(self._link, _Http) and self._link.about:
-            try:
-                self._mirrored[str(row.get("name"))] = dict(_mirrors(row.get("inputSchema")))
-            except McpError as error:
-                return str(error)
-        return ""
+            _note_mirrors(mirrors, (), row.get("inputSchema"))
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7499,11 +7486,12 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
+        if not isinstance(row.get("name"), str):
+            raise McpError("has no name")
         execution = row.get("execution")
-        is_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
-        fault = "has no name" if not isinstance(row.get("name"), str) else _TASK_ONLY if is_task else ""
-        if fault := fault or client._fault_of(row):
-            raise McpError(fault)
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            raise McpError(_TASK_ONLY)
+        client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
