@@ -7620,9 +7620,10 @@ class McpClient:
 
     def _mirror(self, row: _Message) -> None:
         """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors = self._mirrored[str(row.get("name"))] = dict[str, Any]()
+        mirrors: dict[str, Any] = {}
         if isinstance(self._link, _Http) and self._link.about:
             _note_mirrors(mirrors, (), row.get("inputSchema"))
+        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""

@@ -1,4 +1,4 @@
-"""The client that the official conformance suite of MCP drives: its last argument is the URL of the scenario's server."""
+"""What the official conformance suite of MCP drives: the last argument is the URL of the scenario's server."""
 import json
 import os
 import sys
