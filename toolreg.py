@@ -7153,8 +7153,7 @@ _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
 _GREETINGS = ("initialize", "server/discover")
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
-_TRIES = 4                      # at a greeting
-_ROUNDS = 10                    # of questions that one call may lead to
+_TRIES, _ROUNDS = 4, 10          # at a greeting; of questions that one call may lead to
 _MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
@@ -7217,7 +7216,6 @@ class _Link:
         self.ids = itertools.count(1)
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
-        self.granted: dict[str, str] = {}       # those of the handshake that is under way
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
         self.process = os.getpid()              # a process that is forked from this one must leave it alone
@@ -7235,9 +7233,9 @@ class _Link:
                 return self._agree(revision, deadline)
             except ToolRegError as error:
                 faults.append((revision in _NO_HANDSHAKE, error))
-                data = error.data if isinstance(error, McpError) and isinstance(error.data, dict) else {}
-                if isinstance(data.get("supported"), list):
-                    todo = [each for each in _REVISIONS if each in data["supported"]]
+                data = getattr(error, "data", None)
+                named = data.get("supported") if isinstance(data, dict) else None
+                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
         raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
@@ -7257,7 +7255,7 @@ class _Link:
         agreed = server.get("protocolVersion")
         if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
             raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
-        self.session = {**self.granted, "mcp-protocol-version": agreed}
+        self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
         return server
 
@@ -7272,14 +7270,12 @@ class _Link:
             if kind != "input_required":
                 raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
             started, asked = time.monotonic(), result.get("inputRequests")
-            if isinstance(asked, dict) and asked:
-                more = {"inputResponses": {key: self.answer(request) for key, request in asked.items()}}
-                deadline += time.monotonic() - started          # a person may take their time
-            else:                                               # it only wants to be asked later
-                more = {}
+            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
+            more = ({"inputResponses": answers} if answers else {}) | {
+                key: result[key] for key in ("requestState",) if key in result}
+            deadline += time.monotonic() - started      # a person may take their time
+            if not answers:                     # it only wants to be asked later
                 time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
-            if "requestState" in result:
-                more["requestState"] = result["requestState"]
         raise McpError(f"the server asked for input {_ROUNDS} times")
 
     def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
@@ -7298,8 +7294,9 @@ class _Link:
             if isinstance(answer, BaseException):
                 raise answer
         except (queue.Empty, TimeoutError):
-            if method not in _GREETINGS:
-                self.cancel(number)
+            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
+                message = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, message, deadline + _GRACE)
             raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
         finally:
             self.waiting.pop(number, None)
@@ -7309,10 +7306,6 @@ class _Link:
         error = error if isinstance(error, dict) else {"message": "no result came"}
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
-
-    def cancel(self, number: int) -> None:
-        message = {"method": "notifications/cancelled", "params": {"requestId": number}}
-        _on_daemon(self.send, message, time.monotonic() + _GRACE)
 
     def answer(self, request: Any) -> Any:
         """Give what answers a request of the server, or raise a McpError for what nobody answers."""
@@ -7444,10 +7437,6 @@ class _Http(_Link):
         if message.get("method") == "notifications/initialized":        # from now on hear what belongs to no call
             _on_daemon(self._follow, "GET", math.inf)
 
-    def cancel(self, number: int) -> None:
-        if not self.about:                      # its stream ends at the same deadline, which says it
-            super().cancel(number)
-
     def close(self) -> None:
         if self.process != os.getpid():
             return
@@ -7468,7 +7457,7 @@ class _Http(_Link):
         if not 200 <= response.status < 300:
             raise response.error()
         if is_hello:
-            self.granted = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
+            self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
     def _watch(self, wire: _Wire) -> None:
