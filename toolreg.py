@@ -7146,14 +7146,14 @@ __all__ += ["search_registry"]
 #    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
-_NO_HANDSHAKE = _REVISIONS[:1]     # without a handshake: each request says who asks, in its `_meta` and its headers
-_META = "io.modelcontextprotocol/"             # before the names in `_meta`
+_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_META = "io.modelcontextprotocol/"              # before the names in `_meta`
 _VERSION = f"{_META}protocolVersion"
 _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
-_GREETINGS = ("initialize", "server/discover")
+_GREETINGS = ("server/discover", "initialize")
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
-_TRIES, _ROUNDS = 4, 10          # at a greeting; of questions that one call may lead to
+_TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
@@ -7599,13 +7599,13 @@ class McpClient:
     def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
-        page = self._call("tools/list", {}, deadline)
-        tools, cursors = _objects(page.get("tools")), [None]
-        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+        rows, cursors, cursor = list[_Message](), list[Any](), None
+        while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
-            page = self._call("tools/list", {"cursor": cursor}, deadline)
-            tools += _objects(page.get("tools"))
-        return tools
+            page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
+            rows += _objects(page.get("tools"))
+            cursor = page.get("nextCursor") or None
+        return rows
 
     def _mirror(self, row: _Message) -> None:
         """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
