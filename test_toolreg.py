@@ -8459,6 +8459,24 @@ def call(id, name, arguments):
         say(id=id, method="roots/list")
         say(method="notifications/progress", params={"n": 1})
         text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
+    elif name == "meta":
+        text(id, json.dumps(params["_meta"]))
+    elif name == "inquires":        # as servers without a handshake do
+        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+        if "inputResponses" in params:
+            text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
+        else:
+            say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})
+    elif name == "later":
+        if params.get("requestState") == "third":
+            text(id, json.dumps(sorted(params)))
+        else:
+            state = "third" if "requestState" in params else "second"
+            say(id=id, result={"resultType": "input_required", "requestState": state})
+    elif name == "insatiable":
+        say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})
+    elif name == "strange":
+        say(id=id, result={"resultType": "task", "content": []})
     elif name == "environment":
         text(id, json.dumps(dict(os.environ)))
     elif name == "cancelled":
@@ -8492,12 +8510,17 @@ for line in sys.stdin:
     message = json.loads(line)
     id, params = message.get("id"), message.get("params") or {}
     if message.get("method") == "initialize" and mode not in ("silent", "mute"):
-        if mode == "future":
-            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": ["2026-07-28"]}})
+        if mode in ("future", "far"):
+            supported = ["2026-07-28" if mode == "future" else "2099-01-01"]
+            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": supported}})
         else:
             versions = {"old": "2024-11-05", "odd": "1999-01-01"}
             say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
                                "serverInfo": {"name": "child"}, "asked": params})
+    elif message.get("method") == "server/discover" and mode == "future":
+        say(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "new"}})
+    elif message.get("method") == "server/discover":
+        say(id=id, error={"code": -32601, "message": "no such method"})
     elif message.get("method") == "tools/list":
         page = params.get("cursor")
         more = {"nextCursor": NEXT[page]} if page in NEXT else {}
@@ -8624,7 +8647,7 @@ for line in sys.stdin:
 
 def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
     class Listed(McpClient):
-        def list_tools(self):
+        def _rows(self):
             return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
                     for kind in ("required", "optional", "forbidden")]
 
@@ -8707,13 +8730,14 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 
 @pytest.mark.parametrize("mode, error", [
     ("dead", r"the server has ended \(exit code 1\); on stderr: no such database"),
-    ("silent", "no answer within the timeout"), ("odd", 'the server speaks the revision "1999-01-01", not 2025-11-25'),
-    ("future", "the server refused initialize: unknown version"),
+    ("silent", "no answer within the timeout"),
+    ("odd", 'the server speaks the revision "1999-01-01", not 2026-07-28, 2025-11-25'),
+    ("far", "the server refused initialize: unknown version"),
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
         toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
-    assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
+    assert getattr(caught.value, "data", None) == ({"supported": ["2099-01-01"]} if mode == "far" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
@@ -8728,6 +8752,101 @@ def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, mon
 def test_older_revisions_are_spoken_too(mcp_child):
     with McpClient(mcp_child("old")) as client:
         assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
+
+
+ABOUT_US = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {
+    "name": "toolreg", "version": toolreg.__version__}, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def test_a_server_without_a_handshake_is_told_all_with_each_request_and_known_when_it_is_started_anew(mcp_child):
+    with McpClient(mcp_child("future")) as client:
+        assert (client.server["protocolVersion"], client.server["serverInfo"]) == ("2026-07-28", {"name": "new"})
+        for _ in range(2):
+            assert json.loads(call_content(client, "meta")) == ABOUT_US
+        with pytest.raises(McpError, match="the server has ended"):
+            client.call_tool("dies")
+        assert call_content(client, "echo", a=1) == '{"a": 1}'
+        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
+
+
+def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_child):
+    asked = []
+
+    def on_request(method, params):
+        asked.append((method, params))
+        return {"action": "accept", "content": {"name": "me"}} if method == "elicitation/create" else None
+
+    with McpClient(mcp_child("future"), on_request=on_request) as client:
+        answers, state, number = json.loads(call_content(client, "inquires"))
+        assert answers == {"who": {"action": "accept", "content": {"name": "me"}}}
+        assert state == f"after {number - 1}" and asked == [("elicitation/create", {"message": "Who?"})]
+        assert json.loads(call_content(client, "later")) == ["_meta", "arguments", "name", "requestState"]
+        about = json.loads(call_content(client, "meta"))["io.modelcontextprotocol/clientCapabilities"]
+        assert about == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+        with pytest.raises(McpError, match="the server asks for roots/list, which nobody here answers"):
+            client.call_tool("insatiable")
+        with pytest.raises(McpError, match='the unknown resultType "task"'):
+            client.call_tool("strange")
+    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
+        with pytest.raises(McpError, match="the server asked for input 10 times"):
+            client.call_tool("insatiable")
+    with McpClient(mcp_child("future")) as client:
+        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
+            client.call_tool("inquires")
+
+
+@pytest.mark.parametrize("on_request, answer", [
+    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
+    (lambda method, params: None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (lambda method, params: {"roots": {1}}, {"error": {
+        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
+])
+def test_after_a_handshake_too_on_request_answers_and_none_refuses(mcp_child, on_request, answer):
+    with McpClient(mcp_child(), on_request=on_request) as client:
+        assert client.server["asked"]["capabilities"].keys() == {"elicitation", "sampling", "roots"}
+        answers = json.loads(call_content(client, "asks"))
+    told = next(each for each in answers if each["id"] == answers[0]["id"] and each.get("result") != {})
+    assert told | {"id": 0, "jsonrpc": ""} == answer | {"id": 0, "jsonrpc": ""}
+
+
+OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
+         "This is a fault of the tool, not of the arguments: go on without it.")
+
+
+@pytest.mark.parametrize("schema, result, content, value", [
+    (OUTPUT, {"structuredContent": {"n": 1}}, '{"n": 1}', {"n": 1}),
+    (OUTPUT, {"structuredContent": {"n": "x"}}, UNFIT.format('n: "x" is not an integer'), ToolError),
+    (OUTPUT, {"structuredContent": {}}, UNFIT.format("n: is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "x"}]}, UNFIT.format("structuredContent is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "no luck"}], "isError": True}, "no luck", ToolError),
+    ({"type": "array"}, {"structuredContent": [1], "content": [{"type": "text", "text": "one"}]}, "one", [1]),
+    ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
+    ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
+    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
+])
+def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]
+
+        def call_tool(self, name, arguments):
+            return result
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.content == content
+    assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
+
+
+def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+
+    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
+        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
@@ -8899,10 +9018,49 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
         self.reply(200, self.answer("forgotten"))
 
 
+class StatelessMcp(McpOverHttp):
+    """A server of the revision 2026-07-28: no handshake, no session, only POST."""
+
+    def do_POST(self):
+        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.messages.append((self.headers, self.message))
+        method, params = self.message["method"], self.message["params"]
+        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+            code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
+            number = None if code == -32022 else self.message["id"]
+            self.reply(404 if code == -32601 else 400, {"id": number, "error": {
+                "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
+        elif method == "server/discover":
+            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
+        elif method == "tools/list":
+            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
+            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        else:
+            getattr(self, params["name"], self.plain)()
+
+    def drips(self):
+        self.server.replied.clear()
+        super().drips()
+        self.server.replied.set()
+
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
+
+@pytest.fixture
+def stateless_mcp():
+    yield from serve_over_http(StatelessMcp)
+
+
 @pytest.fixture
 def mcp_url():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), McpOverHttp)
-    server.messages, server.sessions = [], []
+    yield from serve_over_http(McpOverHttp)
+
+
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
     server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -8926,8 +9084,10 @@ def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_
         assert 0.19 < waited < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
-    assert [each["mcp-session-id"] for each in headers] == [None] + ["session 0"] * (len(headers) - 1)
-    assert [each["mcp-protocol-version"] for each in headers] == [None] + ["2025-06-18"] * (len(headers) - 1)
+    # a try without a handshake, the handshake, the rest
+    assert [each["mcp-session-id"] for each in headers] == [None] * 2 + ["session 0"] * (len(headers) - 2)
+    versions = [each["mcp-protocol-version"] for each in headers]
+    assert versions == ["2026-07-28", None] + ["2025-06-18"] * (len(headers) - 2)
     assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
     assert server.messages[-1][1] == "DELETE"
     assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
@@ -8952,7 +9112,7 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
             wait_until = time.monotonic() + 2
             while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
                 time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 2
+            assert server.messages[-1][1]["params"]["requestId"] == 3
         assert call_content(client, "plain") == "as JSON"
         assert len(server.sessions) == 1
 
@@ -8973,9 +9133,102 @@ def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
         assert server.sessions == ["session 0", "lost", "session 2"]
 
 
+def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
+    url, server = mcp_url
+    with McpClient(url) as client:
+        assert call_content(client, "forgets") == "forgotten"
+        tool = Tool("plain", "", {"type": "object"}, lambda: call_content(client, "plain"))
+        results = ToolRegistry([tool]).execute_tool_calls([ToolCall(str(n), "plain", {}) for n in range(30)])
+        assert {result.content for result in results} == {"as JSON"}
+        assert server.sessions == ["session 0", "lost", "session 2"]
+
+
+def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"type": "object", "properties": {
+        "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
+        "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
+    with McpClient(url) as client:
+        client.list_tools()
+        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
+            assert call_content(client, "plain", **arguments) == "as JSON"
+        call_content(client, "ä\n")
+    assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
+    assert [headers["mcp-method"] for headers, _ in server.messages] == [
+        "server/discover", "tools/list"] + ["tools/call"] * 4
+    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
+    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
+            for headers, _ in server.messages]
+    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
+                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
+                    {"mcp-name": "=?base64?w6QK?="}]
+
+
+@pytest.mark.parametrize("value, text", [
+    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
+    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
+def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
+    assert toolreg._header_text(value) == text
+
+
+@pytest.mark.parametrize("wrong", [
+    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
+    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
+    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
+    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
+    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
+    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+])
+def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
+    url, server = stateless_mcp
+    fine = {"properties": {"a": {"enum": [{"x-mcp-header": "no annotation"}]}}}
+    server.schemas = {"wrong": wrong, "fine": fine}
+    with McpClient(url) as client:
+        assert client.list_tools() == [{"name": "fine", "inputSchema": fine}]
+        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must be the name of a header, once, on a "):
+            tools = toolreg.mcp_tools(client)
+        assert [tool.name for tool in tools] == ["fine"] and tools.refused.keys() == {"wrong"}
+
+
+def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+    with McpClient(url) as client:
+        client.timeout = 20
+        client._linked()
+        server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
+        assert call_content(client, "plain", a="x") == "as JSON"
+        assert server.messages[-1][0]["mcp-param-a"] == "x"
+        server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+        assert call_content(client, "plain") == "as JSON"
+        server.refusals = [(-32021, {"requiredCapabilities": {"sampling": {}}})]
+        with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
+            client.call_tool("plain")
+        assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+        with pytest.raises(McpError, match="the server's answer ended without a result"):
+            client.call_tool("cut")                     # no stream is resumed
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+
+
+def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
+    url, server = stateless_mcp
+    with McpClient(url, timeout=0.4) as client:
+        with pytest.raises(ToolTimeoutError):
+            client.call_tool("drips")
+        assert server.replied.wait(10)                  # it cannot write any more
+        assert call_content(client, "plain") == "as JSON"
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
+
+
 @pytest.mark.parametrize("name", ["drips", "withholds"])
-def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
-    client = McpClient(mcp_url[0])
+@pytest.mark.parametrize("kind", ["mcp_url", "stateless_mcp"])
+def test_over_http_close_ends_a_call_that_waits(request, kind, name):
+    client = McpClient(request.getfixturevalue(kind)[0])
     client.list_tools()
     timer = threading.Timer(0.1, client.close)
     timer.start()
@@ -8983,7 +9236,12 @@ def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
     with pytest.raises(McpError, match="the client is closed"):
         client.call_tool(name)
     timer.join()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
+    for _ in range(500):
+        if all(wire.closed for wire in list(client._link.wires)):
+            break
+        time.sleep(0.02)
+    assert all(wire.closed for wire in list(client._link.wires))        # nobody waits any more
 
 
 def test_over_http_what_is_no_server_is_named():

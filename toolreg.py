@@ -6090,8 +6090,8 @@ class _Wire(io.RawIOBase):
         super().close()
 
 
-def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
-              deadline: float) -> Generator[Any, None, None]:
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float,
+              watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
     proxy, hello = _proxy_of(target)
@@ -6104,6 +6104,7 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
     try:
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
+            watch(wire)
             wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
                 wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
@@ -6208,8 +6209,10 @@ class _Response:
 
 
 def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
-             timeout: float | None = 30, redirects: int = 5) -> _Response:
+             timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
+
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
 
     HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
     methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
@@ -6219,7 +6222,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
-        response = _Response(target, _exchange(method, target, sent, body, deadline))
+        response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
@@ -7140,11 +7143,19 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 network
+#    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
-_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
-_HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
-          "clientInfo": {"name": "toolreg", "version": __version__}}
+_REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
+_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_META = "io.modelcontextprotocol/"              # before the names in `_meta`
+_VERSION = f"{_META}protocolVersion"
+_CLIENT = {"name": "toolreg", "version": __version__}
+_ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
+_GREETINGS = ("server/discover", "initialize")
+_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
+_TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
+_MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
@@ -7153,8 +7164,10 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
-_NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
-_SESSION_LOST = "the server has ended the session"
+_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
+               "properties alone (got {})")
+_UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
+                 "This is a fault of the tool, not of the arguments: go on without it.")
 _FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 # where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
@@ -7186,42 +7199,102 @@ def _broken_answer(text: str, error: BaseException) -> _Message | None:
     return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
 
 
+def _told_by(error: HttpError) -> _Message | None:
+    """Give the answer in JSON-RPC that an HTTP error brought."""
+    body = _caught(_read_json, error.body.decode("utf-8", "replace")).value if error.status in (400, 404) else None
+    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Callable[[str, Any], Any] | None) -> None:
-        self.on_notification, self.ids = on_notification, itertools.count(1)
+    def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
+        self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
+        self.ids = itertools.count(1)
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the handshake brought
+        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
         self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
-    def greet(self, deadline: float) -> _Message:
-        """Agree on a revision of the protocol, and give what the server says of itself."""
-        server = self.ask("initialize", _HELLO, deadline)
-        revision = server.get("protocolVersion")
-        if revision not in _REVISIONS:
-            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
-        self.session["mcp-protocol-version"] = revision
+    def greet(self, deadline: float, known: str) -> _Message:
+        """Agree on a revision of the protocol, and give what the server says of itself.
+
+        A server that refuses one may name those it has; the one that it is `known` for is tried first.
+        """
+        todo = [known, *self.revisions] if known else [*self.revisions]
+        faults: list[tuple[bool, ToolRegError]] = []
+        while todo and len(faults) < _TRIES:
+            revision = todo.pop(0)
+            try:
+                return self._agree(revision, deadline)
+            except ToolRegError as error:
+                faults.append((revision in _NO_HANDSHAKE, error))
+                data = getattr(error, "data", None)
+                named = data.get("supported") if isinstance(data, dict) else None
+                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
+        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+
+    def _agree(self, revision: str, deadline: float) -> _Message:
+        able = _ANSWERABLE if self.on_request else {}
+        self.about = {}
+        if revision in _NO_HANDSHAKE:
+            about = {_VERSION: revision, f"{_META}clientCapabilities": able, f"{_META}clientInfo": _CLIENT}
+            in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
+            server = self.ask("server/discover", {"_meta": about}, in_time)
+            supported = server.get("supportedVersions")
+            if not isinstance(supported, list) or revision not in supported:
+                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
+            self.about, self.session = about, {"mcp-protocol-version": revision}
+            return {"protocolVersion": revision, **server}
+        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
+        server = self.ask("initialize", hello, deadline)
+        agreed = server.get("protocolVersion")
+        if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
+            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
+        self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
         return server
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        """Send a request and give its result."""
+        """Send a request, again with what the server asks for as often as it asks, and give its result."""
+        more: _Message = {}
+        for number in range(_ROUNDS):
+            result = self._ask(method, params | more, deadline)
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
+                return result
+            if kind != "input_required":
+                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
+            started, asked = time.monotonic(), result.get("inputRequests")
+            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
+            more = ({"inputResponses": answers} if answers else {}) | {
+                key: result[key] for key in ("requestState",) if key in result}
+            deadline += time.monotonic() - started      # a person may take their time
+            if not answers:                     # it only wants to be asked later
+                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
+        raise McpError(f"the server asked for input {_ROUNDS} times")
+
+    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
         number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = self.about | params.get("_meta", {})
         if self.on_notification and method == "tools/call":
-            params = {**params, "_meta": {"progressToken": number}}
+            about["progressToken"] = number
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
         self.waiting[number] = box
         try:
-            self.send({"id": number, "method": method, "params": params}, deadline, box)
+            self.send(message, deadline, box)
             answer = box.get(timeout=_seconds_to(deadline))
+            if isinstance(answer, HttpError) and "mcp-session-id" not in self.session:
+                answer = _told_by(answer) or answer
             if isinstance(answer, BaseException):
                 raise answer
         except (queue.Empty, TimeoutError):
-            if method != "initialize":
+            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
                 message = {"method": "notifications/cancelled", "params": {"requestId": number}}
                 _on_daemon(self.send, message, deadline + _GRACE)
             raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
@@ -7234,8 +7307,23 @@ class _Link:
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
 
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
+        outcome = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+
     def take(self, text: str) -> None:
-        """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
+        """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         read = _caught(_read_json, text)
         value = _broken_answer(text, read.error) if read.error else read.value
@@ -7245,9 +7333,10 @@ class _Link:
                 box = self.waiting.pop(number, None) if type(number) is int else None
                 if box:
                     box.put(message)
+            elif "id" in message and self.on_request and method != "ping":
+                _on_daemon(self._reply, message)        # which may take its time
             elif "id" in message:               # its ids are its own
-                outcome = {"result": {}} if method == "ping" else _NO_METHOD
-                _caught(self.send, {"id": number, **outcome}, time.monotonic() + _GRACE)
+                self._reply(message)
             elif self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
@@ -7262,10 +7351,12 @@ class _Link:
 class _Pipe(_Link):
     """Be the connection with a child process (stdio): a message is a line, and each pipe has a daemon thread."""
 
-    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[1::-1]               # some older servers are silent, or end, before a handshake
+
+    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, *hooks: Any) -> None:
         import queue
         import subprocess
-        super().__init__(on_notification)
+        super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
@@ -7327,10 +7418,13 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[:2]
+
+    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
         import threading
-        super().__init__(on_notification)
-        self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
+        import weakref
+        super().__init__(*hooks)
+        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
         self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
@@ -7347,22 +7441,29 @@ class _Http(_Link):
         if self.process != os.getpid():
             return
         self.end("the client is closed")
-        self.over.set()
-        for stream in list(self.streams):
-            stream.wire.hang_up()
         if "mcp-session-id" in self.session:
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+        self.over.set()
+        for wire in list(self.wires):
+            wire.hang_up()
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
+        is_hello = message is not None and message.get("method") == "initialize"
+        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
         resumed = {"last-event-id": last_id} if last_id else {}
-        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
-        body = _encoded(message) if message else None
-        response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
+        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
+                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
+                            watch=self._watch)
         if not 200 <= response.status < 300:
             raise response.error()
-        if "mcp-session-id" in response.headers:        # errors, too, may bring one, but of no session
-            self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+        if is_hello:
+            self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
+
+    def _watch(self, wire: _Wire) -> None:
+        self.wires.add(wire)
+        if self.over.is_set():
+            wire.hang_up()
 
     def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
         """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
@@ -7370,9 +7471,6 @@ class _Http(_Link):
         while not self.over.is_set():
             stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
             stream.wire.deadline = deadline
-            self.streams.add(stream)
-            if self.over.is_set():
-                stream.wire.hang_up()
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 events: Iterable[Any] = _sse_events(stream.lines())
@@ -7387,16 +7485,57 @@ class _Http(_Link):
                 if not last_id:
                     raise
             finally:
-                self.streams.discard(stream)
                 stream.close()
-            if not is_stream or (number and not last_id):
+            if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
             self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
             method, message = "GET", None
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
+def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
+    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
+    params: _Message = message.get("params") or {}
+    revision = params.get("_meta", {}).get(_VERSION)
+    if revision is None:
+        return {}
+    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
+    for header, way in mirrored.get(params.get("name", ""), {}).items():
+        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                           way, params["arguments"])
+    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+
+
+def _header_text(value: Any) -> str:
+    """Spell a value as a header, in Base64 where it is not plain."""
+    from base64 import b64encode
+    text = value if isinstance(value, str) else _write_json(value)
+    if re.fullmatch(_PLAIN_HEADER, text):
+        return text
+    return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
+
+
+def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+    """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
+
+    The way is None below other keywords than `properties`.
+    """
+    if not isinstance(schema, dict):
+        return
+    way = None if way is None else (*way, *steps)
+    if "x-mcp-header" in schema:
+        name = schema["x-mcp-header"]
+        header = f"mcp-param-{name}".lower()
+        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
+        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
+            raise McpError(_BAD_MIRROR.format(_shown(name)))
+        found[header] = way
+    for keyword, argument in schema.items():
+        onward = way if keyword == "properties" else None
+        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+
+
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
@@ -7420,19 +7559,23 @@ class McpClient:
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
     ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
     seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
-    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
+    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
+    `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
                  headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
-                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 on_notification: Callable[[str, Any], Any] | None = None,
+                 on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
+        self.timeout = math.inf if timeout is None else timeout
         self.start_timeout = math.inf if start_timeout is None else start_timeout
-        self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
+        self._mirrored: dict[str, Any] = {}     # tool -> header -> the way to the argument that it repeats
+        self._hooks = on_notification, on_request, self._mirrored
         self._closed, self._process = False, os.getpid()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
@@ -7450,16 +7593,26 @@ class McpClient:
         self._end()
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """Give all pages of the server's list, as it spells them."""
+        """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
+        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+
+    def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
-        page = self._call("tools/list", {}, deadline)
-        tools, cursors = _objects(page.get("tools")), [None]
-        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+        rows, cursors, cursor = list[_Message](), list[Any](), None
+        while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
-            page = self._call("tools/list", {"cursor": cursor}, deadline)
-            tools += _objects(page.get("tools"))
-        return tools
+            page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
+            rows += _objects(page.get("tools"))
+            cursor = page.get("nextCursor") or None
+        return rows
+
+    def _mirror(self, row: _Message) -> None:
+        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
+        mirrors: dict[str, Any] = {}
+        if isinstance(self._link, _Http) and self._link.about:
+            _note_mirrors(mirrors, (), row.get("inputSchema"))
+        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7469,16 +7622,21 @@ class McpClient:
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
         link = self._linked()
+        session = link.session
         try:
             return link.ask(method, params, deadline)
-        except HttpError as error:
-            if error.status not in (400, 404) or "mcp-session-id" not in link.session:
-                raise
-        link.fault = _SESSION_LOST              # so nothing was run
-        return self._linked().ask(method, params, deadline)
+        except (HttpError, McpError) as error:
+            code = getattr(error, "code", None)
+            is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
+            if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
+                raise                           # in all others nothing was run
+        link = self._linked(session)
+        if code == _HEADERS_DIFFER and method == "tools/call":
+            self.list_tools()                   # which says what the headers have to repeat
+        return link.ask(method, params, deadline)
 
-    def _linked(self) -> Any:
-        """Give the connection, made anew where there is none or the server ended."""
+    def _linked(self, lost: Any = None) -> Any:
+        """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
         import threading
         import weakref
         deadline = time.monotonic() + self.start_timeout
@@ -7490,12 +7648,12 @@ class McpClient:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
-                if self._link and self._link.fault == _SESSION_LOST:
-                    self._end.detach()          # other calls still wait for its answers
                 self._end()
-                self._link = self._connect(self.on_notification)
+                self._link = self._connect(*self._hooks)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
-                greeting = _caught(self._link.greet, deadline)
+                lost = self._link.session
+            if not self._closed and self._link.session is lost:
+                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
                 if greeting.error or self._closed:
                     self._end()
                 self.server = greeting.get()
@@ -7514,15 +7672,19 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> Answer:
+def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
-    if structured is not None and all(block.get("type") != "text" for block in blocks):
-        parts.append(_write_json(structured))       # which no text repeats
-    text = _printable("\n".join(parts))
     if result.get("isError"):
-        raise ToolError(text or "Error: the tool failed without saying why.")
-    return Answer(text, blocks if structured is None else structured)
+        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+    is_structured = structured is not None or bool(output and "structuredContent" in result)
+    if output:
+        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        if faults:
+            raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
+    if is_structured and all(block.get("type") != "text" for block in blocks):
+        parts.append(_write_json(structured))       # which no text repeats
+    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -7532,11 +7694,13 @@ def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], 
         execution = row.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
             raise McpError(_TASK_ONLY)
+        client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
+        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
-                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
+                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
-    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client.list_tools()]
+    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client._rows()]
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
