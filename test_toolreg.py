@@ -66,7 +66,7 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
+CHAPTERS = ("async elsewhere schema formats types contracts strict responses anthropic gemini streams classes langchain network "
             "openapi find mcp serve http cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
@@ -2511,60 +2511,13 @@ def test_what_a_partial_has_bound_cannot_be_sent():
         bind({"name": "a", "fixed": 2})
 
 
-# --- parameters=
-def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
-    contract = {
-        "type": "object",
-        "properties": {
-            "place": {"type": "string"},
-            "when": {"type": "string"},
-            "days": {"type": ["integer", "string"]},
-        },
-    }
-    assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
-    assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
-        "a",
-        "many",
-        "c",
-        datetime.date(2024, 5, 1),
-    )
-    with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
-        bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
-    with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
-        bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
-    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
-        "from": 1,
-        "cik-A": 2,
-    }
-
-
-def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
-    def call(back: typing.Callable):
-        return back
-
-    assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
-
-
+# --- what is refused
 @pytest.mark.parametrize(
     "func, options, problems",
     [
         (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
         (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
         (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
-        (
-            forecast,
-            {"parameters": {"properties": {"town": {}}}},
-            [
-                'parameters: "town" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
-            ['parameters: "days" is filled in by the program (leave it out)'],
-        ),
-        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
         (type, {}, ["no signature found"]),
     ],
 )
@@ -3624,7 +3577,7 @@ Fix the arguments and call the tool again."""
 def test_text_that_is_no_object_is_never_run():
     ran = []
     registry = ToolRegistry()
-    registry.register(lambda **kw: ran.append(kw), name="wipe", parameters={"type": "object"})
+    registry.register(Tool("wipe", "", {"type": "object"}, lambda **kw: ran.append(kw)))
     for text in ('{"a": 1', '{"a": 1}{"a": 2}', '{"a": NaN}', "[1]", "5", "yes", '{"a":' * 10_000, '"\ud800'):
         result = registry.invoke("wipe", text)
         assert result.is_error and result.content.startswith('Error: the arguments of "wipe" are not a JSON object: ')
@@ -3643,7 +3596,7 @@ def test_the_reason_is_stripped_and_kept_whether_or_not_it_was_asked_for(think_a
     seen = []
     registry = ToolRegistry(think_augment=think_augment, before_call=lambda call, reason: seen.append((call, reason)),
                             after_call=lambda call, result: seen.append((call, result.reason)))
-    registry.register(lambda **kw: kw, name="echo", parameters={"type": "object", "additionalProperties": {"type": "integer"}})
+    registry.register(Tool("echo", "", {"type": "object", "additionalProperties": INTEGER}, lambda **kw: kw))
     arguments = {"x": "1", "toolcall_reason": "to see"}
     result = registry.invoke("echo", arguments)
     assert result.value == {"x": 1} and result.reason == "to see" and arguments["toolcall_reason"] == "to see"
@@ -3703,7 +3656,7 @@ def test_a_result_without_a_json_form_is_still_a_success():
         deep = [deep]
     registry = ToolRegistry()
     for name, value in {"odd": Odd(), "cyclic": cyclic, "keys": {(1, 2): Odd()}, "digits": 10 ** 10_000, "deep": deep}.items():
-        registry.register(lambda value=value: value, name=name, parameters={"type": "object"})
+        registry.register(Tool(name, "", {"type": "object"}, lambda value=value: value))
         result = registry.invoke(name, {})
         assert not result.is_error and result.content and result.content.isprintable()
 
@@ -5813,33 +5766,6 @@ def test_results_of_models_follow_their_own_choice_of_aliases():
     assert (to_json(Chosen())["by_alias"], to_json(Modelled())["by_alias"]) == (False, True)
 
 
-def test_a_model_refuses_unknown_arguments_at_every_level_unless_it_allows_them():
-    def meet(name, home, **rest):
-        return name, home, rest
-
-    tools = ToolRegistry([Tool.from_function(meet, parameters=PydanticLike)])
-    known = {"name": "a", "home": {}}
-    assert tools.invoke("meet", known).value == ("a", {}, {})
-    assert "homes: is not allowed here" in tools.invoke("meet", {**known, "homes": 1}).content
-    assert "home.town: is not allowed here" in tools.invoke("meet", {**known, "home": {"town": 1}}).content
-    tools = ToolRegistry([Tool.from_function(meet, parameters=OpenPydanticLike)])
-    assert tools.invoke("meet", {**known, "homes": 1}).value == ("a", {}, {"homes": 1})
-
-
-class OpenPydanticLike(PydanticLike):
-    """Is like a pydantic model that says extra="allow"."""
-
-    def __init__(self, name, home, **extra):
-        super().__init__(name, home)
-        self.model_extra = extra
-
-    model_fields = ("name", "home")
-
-    @classmethod
-    def model_json_schema(cls):
-        return {**super().model_json_schema(), "additionalProperties": True}
-
-
 LATE_BOXES = """
 from __future__ import annotations
 import dataclasses, typing
@@ -5923,8 +5849,6 @@ def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_n
     def look(n: int = Field(default=3)): ...
     with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
         core.parameters_of(look)
-    with pytest.raises(core.ToolDefinitionError, match=r'parameters: (\w+\.)?Node needs the chapter "types"'):
-        core.Tool.from_function(lambda **given: given, name="f", parameters=Node)
     for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
         assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
 
@@ -5960,35 +5884,6 @@ def test_a_field_as_a_default_is_read():
     assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
     made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
     assert made[0] is not made[1]
-    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
-        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
-
-
-@pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
-def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
-    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
-
-
-def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children):
-        return children
-
-    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
-    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
-    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
 
 
 MODULE = """
@@ -6054,6 +5949,129 @@ def test_a_class_of_the_calling_function_is_found_by_its_name():
         return it
 
     assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
+
+
+# ---------------------------------------------------------------------------
+# contracts: what is given as `parameters=` of a function, a JSON Schema or a class with named fields
+# ---------------------------------------------------------------------------
+def test_without_the_chapter_parameters_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"contracts"}), tmp_path, monkeypatch)
+    for parameters in ({"type": "object"}, Node, ["x"]):
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.Tool.from_function(lambda **given: given, name="f", parameters=parameters)
+        assert str(caught.value) == 'tool "f": parameters= needs the chapter "contracts" (cut from this copy)'
+
+
+def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
+    contract = {
+        "type": "object",
+        "properties": {
+            "place": {"type": "string"},
+            "when": {"type": "string"},
+            "days": {"type": ["integer", "string"]},
+        },
+    }
+    assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
+    assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
+        "a",
+        "many",
+        "c",
+        datetime.date(2024, 5, 1),
+    )
+    with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
+        bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
+    with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
+        bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
+    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
+        "from": 1,
+        "cik-A": 2,
+    }
+
+
+def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
+    def call(back: typing.Callable):
+        return back
+
+    assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
+
+
+@pytest.mark.parametrize("func, options, problems", [
+        (
+            forecast,
+            {"parameters": {"properties": {"town": {}}}},
+            [
+                'parameters: "town" is no parameter (there are: place, days, unit, when)',
+                'parameters: "place" is missing, and the function needs it',
+            ],
+        ),
+        (
+            forecast,
+            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
+            ['parameters: "days" is filled in by the program (leave it out)'],
+        ),
+        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
+        (lambda place=Field(): place, {"parameters": {"properties": {}}},       # noqa: B008
+         ['parameters: "place" is missing, and the function needs it']),
+])
+def test_parameters_that_do_not_suit_the_function_are_refused_with_all_problems(func, options, problems):
+    with pytest.raises(ToolDefinitionError) as caught:
+        toolreg._form_of_function(func, name="f", **options)
+    assert str(caught.value).startswith('tool "f": ' + problems[0])
+    assert all(problem in str(caught.value) for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children):
+        return children
+
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+def test_a_model_refuses_unknown_arguments_at_every_level_unless_it_allows_them():
+    def meet(name, home, **rest):
+        return name, home, rest
+
+    tools = ToolRegistry([Tool.from_function(meet, parameters=PydanticLike)])
+    known = {"name": "a", "home": {}}
+    assert tools.invoke("meet", known).value == ("a", {}, {})
+    assert "homes: is not allowed here" in tools.invoke("meet", {**known, "homes": 1}).content
+    assert "home.town: is not allowed here" in tools.invoke("meet", {**known, "home": {"town": 1}}).content
+    tools = ToolRegistry([Tool.from_function(meet, parameters=OpenPydanticLike)])
+    assert tools.invoke("meet", {**known, "homes": 1}).value == ("a", {}, {"homes": 1})
+
+
+class OpenPydanticLike(PydanticLike):
+    """Is like a pydantic model that says extra="allow"."""
+
+    def __init__(self, name, home, **extra):
+        super().__init__(name, home)
+        self.model_extra = extra
+
+    model_fields = ("name", "home")
+
+    @classmethod
+    def model_json_schema(cls):
+        return {**super().model_json_schema(), "additionalProperties": True}
 
 
 # ---------------------------------------------------------------------------
@@ -8303,9 +8321,9 @@ def catalogue():
     registry = ToolRegistry(think_augment=True)
     for thing in ("issue", "branch", "release", "label"):
         for verb in ("create", "list", "delete", *map("check{}".format, range(47))):
-            registry.register(lambda name, thing=thing, verb=verb: f"{verb} {thing} {name}",
-                              name=f"{verb}_{thing}", description=f"{verb.title()} one {thing} of a repository.",
-                              parameters={"type": "object", "properties": {"name": {"type": "string"}}})
+            registry.register(Tool(f"{verb}_{thing}", f"{verb.title()} one {thing} of a repository.",
+                                   {"type": "object", "properties": {"name": {"type": "string"}}},
+                                   lambda name, thing=thing, verb=verb: f"{verb} {thing} {name}"))
     return registry
 
 

@@ -29,8 +29,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
-langchain, network, openapi, find, mcp, serve, http, cli.
+async, elsewhere, schema, formats, types, contracts, strict, responses, anthropic, gemini, streams,
+classes, langchain, network, openapi, find, mcp, serve, http, cli.
 """
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
-             "class-as-parameters",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller",
+    "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -2180,7 +2180,9 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    given = _first_fit(_PARAMETERS, parameters)
+    if given is None:
+        raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
     schema, read = given(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
@@ -2198,50 +2200,10 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
     return build.finish(schema), read
 
 
-def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
-    properties = contract.get("properties")
-    complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
-    _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
-    readers = {}
-    for each in takes.offered:
-        try:
-            form = _form_of(each.annotation)
-        except ToolDefinitionError:
-            continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _as_it_is:
-            fits = _fits(form.schema, {})
-            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
-    return dict(contract), _reads_fields(readers)
-
-
-def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
-    needs = _needs_chapter("class-as-parameters", parameters.__name__) if isinstance(parameters, type) else None
-    build.problems.append("parameters: " + (
-        needs or "must be a JSON Schema or a class with named fields, such as a dataclass"))
-    _check_names((), True, takes, build)
-    return {}, _as_it_is
-
-
 # what is given as `parameters=` -> (schema, reader of the arguments)
 _PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: isinstance(given, Mapping), _from_contract),
-    (lambda given: True, _not_taken),
+    (lambda given: given is None, _from_signature),
 ]
-
-
-def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
-    """Note what the function cannot take of the names in `parameters=`, and what it lacks where they are `complete`."""
-    known, given = takes.names(), set(names)
-    for name in names:
-        if name in takes.hidden:
-            build.problems.append(f"parameters: {_shown(name)} is filled in by the program (leave it out)")
-        elif name not in known and not takes.rest:
-            build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
-    for each in takes.offered:
-        if each.default is _REQUIRED and each.name not in given and complete:
-            build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -4899,7 +4861,7 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 6
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
@@ -5185,30 +5147,6 @@ _ROWS_BY_SHAPE[:0] = [
 ]
 
 
-# --- a class as `parameters=`
-def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(cls)
-    schema = build.finish(form.schema)
-    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
-    if "properties" not in schema:
-        return _not_taken(None, takes, build)
-    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
-    _check_names(names, True, takes, build)
-
-    def read(arguments: Any) -> Any:
-        made = form.read(arguments)
-        if isinstance(made, dict):
-            return made
-        further = getattr(made, "model_extra", None) if takes.rest else None
-        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
-    return schema, read
-
-
-_PARAMETERS.insert(0, (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class))
-
-
 # --- mappings: in the names of an object, a key that is no text is JSON text
 _KEY_NAMES: dict[Any, dict[str, Any]] = {
     "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
@@ -5258,6 +5196,73 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 _ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
                            _mapping_by_keys))
+
+
+# ---------------------------------------------------------------------------
+# contracts: what is given as `parameters=` of a function, a JSON Schema or a class with named fields
+#    uses 1 2 4 6 types
+# ---------------------------------------------------------------------------
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
+    properties = contract.get("properties")
+    complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+    _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
+    readers = {}
+    for each in takes.offered:
+        try:
+            form = _form_of(each.annotation)
+        except ToolDefinitionError:
+            continue                                # on purpose: the contract says what comes, not the annotation
+        if form.read is not _as_it_is:
+            fits = _fits(form.schema, {})
+            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
+    return dict(contract), _reads_fields(readers)
+
+
+def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
+    form = build.form(cls)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        return _not_taken(cls, takes, build)
+    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        if isinstance(made, dict):
+            return made
+        further = getattr(made, "model_extra", None) if takes.rest else None
+        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
+    return schema, read
+
+
+def _not_taken(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
+    _check_names((), True, takes, build)
+    return {}, _as_it_is
+
+
+def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
+    """Note what the function cannot take of the names in `parameters=`, and what it lacks where they are `complete`."""
+    known, given = takes.names(), set(names)
+    for name in names:
+        if name in takes.hidden:
+            build.problems.append(f"parameters: {_shown(name)} is filled in by the program (leave it out)")
+        elif name not in known and not takes.rest:
+            build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
+    for each in takes.offered:
+        if each.default is _REQUIRED and each.name not in given and complete:
+            build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
+
+
+_PARAMETERS[1:1] = [
+    (lambda given: isinstance(given, Mapping), _from_contract),
+    (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
+    (lambda given: True, _not_taken),
+]
 
 
 # ---------------------------------------------------------------------------
