@@ -1178,8 +1178,7 @@ def to_json(value: Any) -> Any:
     return _json_form(value)
 
 
-def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
-               strict: bool = False) -> Any:
+def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0, strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
     if kind is bool or value is None or (kind is float and value - value == 0):
@@ -1207,7 +1206,7 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
 def _text_instead(value: Any) -> str:
     """Give a text for what has no JSON form."""
     if isinstance(value, float):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        return json.dumps(value)                # NaN, Infinity or -Infinity
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
         return f"<{type(value).__name__} too large or within itself>"
     try:
@@ -1261,19 +1260,20 @@ def _has_any(*attributes: str) -> Callable[[Any], bool]:
     return lambda thing: any(getattr(thing, name, None) is not None for name in attributes)
 
 
+def _is_any(*names: str) -> Callable[[Any], bool]:
+    return lambda kind: any(_full_name(base) in names for base in kind.__mro__)
+
+
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
-# how the values of a class are written: by its name or that of a base ...
-_WRITERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath",
-                     "ipaddress._IPAddressBase"), str),
-    **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
-    "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
-}
-# ... else by what it has: the first row that fits
+# how the values of a class are written: the first row that fits
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
     (_has_any("model_dump", "__attrs_attrs__", "to_dicts", "to_pylist", "iterrows"),
      lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
+    (_is_any("enum.Enum"), _member_form),
+    (_is_any("datetime.date", "datetime.time"), lambda value: value.isoformat()),
+    (_is_any("datetime.timedelta"), _duration_text),
+    (_is_any("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
+    (_is_any("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
@@ -1289,8 +1289,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 @functools.lru_cache(maxsize=512)
 def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
-    named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
-    write: Callable[[Any], Any] | None = next(named, None) or _first_fit(_WRITERS_BY_SHAPE, kind)
+    write: Callable[[Any], Any] | None = _first_fit(_WRITERS_BY_SHAPE, kind)
     if write is None:
         raise TypeError(f"{kind.__name__} has no JSON form")
     return write
@@ -1325,7 +1324,6 @@ class _Field(NamedTuple):
     annotation: Any
     default: Any = _REQUIRED
     text: str = ""
-    has_place: bool = False                     # it may be given without its name
     notes: tuple[Any, ...] = ()                 # as in Annotated
     make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
 
@@ -1345,18 +1343,14 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _errors_at(key: str | int, unfit: ToolArgumentError) -> list[ValidationError]:
-    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-
-
-def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
-    """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
+def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
+    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
     values, errors = [], []
-    for key, read, part in parts:
+    for key, read, part in zip(keys, readers, parts):
         try:
             values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += _errors_at(key, unfit)
+            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
     return values
@@ -1364,34 +1358,20 @@ def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    rows = tuple(readers.items())
-
     def read(value: Any) -> Any:
-        values, errors = {**value}, []
-        for name, read_part in rows:                # as in _read_parts, but quicker: most arguments pass here
-            if name in values:
-                try:
-                    values[name] = read_part(values[name])
-                except ToolArgumentError as unfit:
-                    errors += _errors_at(name, unfit)
-        if errors:
-            raise _unfit(*errors)
-        return values
-    return read if rows else _as_it_is
+        names = [name for name in readers if name in value]
+        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
+        return {**value, **dict(zip(names, parts))}
+    return read if readers else _as_it_is
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader], in_order: Sequence[str]) -> _Reader:
-    """Make the reader of a class; what the class itself refuses is an error of the arguments.
-
-    `in_order`: its parameters, if all of them can be given by place, which takes half the time.
-    """
-    read_fields, count = _reads_fields(readers), len(in_order)
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
+    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
+    read_fields = _reads_fields(readers)
 
     def read(value: Any) -> Any:
         values = read_fields(value)
         try:
-            if len(values) == count:
-                return construct(*[values[name] for name in in_order])
             return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
@@ -1547,7 +1527,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
+    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1572,7 +1552,7 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1582,7 +1562,7 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     schema = {"type": "object", "additionalProperties": item.schema or True}
 
     def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(zip(value, itertools.repeat(item.read), value.values()))))
+        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
     return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
 
 
@@ -1617,8 +1597,7 @@ def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     text = cls.__dict__.get("__doc__") or ""
     if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
         schema = {"description": inspect.cleandoc(text), **schema}
-    in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers)
     return _Form(schema, read, hashable and cls.__hash__ is not None)
 
 
@@ -1646,24 +1625,16 @@ def _fields_of(cls: Any) -> list[_Field]:
     hints = _FIND_HINTS[-1](cls)
     if issubclass(cls, dict):
         return _typed_dict_fields(cls, hints)
-    return [row if (meant := hints.get(row.name, row.annotation)) is row.annotation else row._replace(annotation=meant)
-            for row in _constructor_fields(cls)]
+    return [_noted_default(_Field(name, hints.get(name, annotation), default))
+            for name, annotation, default in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[_Field]:
-    """Give what the constructor of a class takes, with its annotations as they stand."""
-    by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
-        hasattr(cls.__init__, "__wrapped__"))
-    rows = []
-    for name, parameter in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items():
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
-        has_place = by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        rows.append(_noted_default(_Field(name, parameter.annotation, default, has_place=has_place)))
-    return rows
-
-
-_FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
+def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
+    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
+    factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
+    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
 def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
@@ -1850,7 +1821,7 @@ class _Builder:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, _, notes, _ in rows:
+        for name, annotation, default, text, notes, _ in rows:
             self.place = owner + name
             form = self.form(annotation)
             for note in notes:
@@ -5089,7 +5060,7 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
             row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info, has_place=False)) if info else row)
+            rows.append(_split_default(row._replace(default=info)) if info else row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -5183,8 +5154,8 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
         schema.update({"propertyNames": dict(names)} if names else {})
 
     def read(value: Any) -> Any:
-        keys = zip(value, itertools.repeat(read_key), value)
-        parts = _read_parts([*keys, *zip(value, itertools.repeat(item.read), value.values())])
+        readers = [read_key] * len(value) + [item.read] * len(value)
+        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
