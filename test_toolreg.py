@@ -1541,6 +1541,7 @@ SPELLED_TEXTS = {
 }
 
 
+@of(*CHAPTERS)
 def test_every_type_that_the_readme_says_is_spelled_as_text_is_taken():
     row = re.search("^[|] (`datetime`.*?) [|]", (HERE / "README.md").read_text("utf-8"), re.M)[1]
     assert row.replace("IP addresses ", "").split() == [f"`{name}`" for name in SPELLED_TEXTS] or (

@@ -1391,32 +1391,32 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
-_Able = list[tuple[_Reader, Callable[[Any], bool]]]     # members that may read a value, each with whether it fits
-
-
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make the reader of a union: the first member that the value fits and that can read it.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
     """
-    by_type: dict[type, _Able] = {}
+    others = [form for form in members if form.schema != _NULL]
+    if len(others) == 1:
+        return lambda value: None if value is None else others[0].read(value)
+    by_type: dict[type, list[tuple[_Reader, Callable[[Any], bool]]]] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
-    def able(kind: type) -> _Able:
+    def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
         exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
         forms = sorted((form for form in members if _may_be(form.schema, kind)),
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
         return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
 
-    def first(value: Any, rows: _Able) -> tuple[Any, Any, ToolArgumentError | None]:
-        unfit = None
-        for read_member, fits in rows:
+    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+        unfit = _unfit("fits no member of the union")
+        for read_member, fits in by_type[type(value)]:
             try:
                 if fits(value):
                     return value, read_member(value), None
             except ToolArgumentError as error:
                 unfit = error
-        return value, None, unfit or _unfit("fits no member of the union")
+        return value, None, unfit
 
     def read(value: Any) -> Any:
         rows = by_type.get(type(value)) or able(type(value))
@@ -1425,7 +1425,7 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value, rows)
+            known[id(value)] = known.get(id(value)) or first(value)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1436,6 +1436,7 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     return read
 
 
+_NULL = {"type": "null"}
 _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "number"), float: ("number", "integer"),
                str: ("string",), list: ("array",), dict: ("object",)}
 
@@ -1451,7 +1452,8 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-_takes_null = functools.partial(_may_be, kind=type(None), behind_reference=False)
+def _takes_null(schema: dict[str, Any]) -> bool:
+    return _NULL in schema.get("anyOf", ()) or _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1568,13 +1570,14 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
     forms = list(members)
-    others = [form for form in forms if form.schema != {"type": "null"}]
-    if len(others) < len(forms) and any(_takes_null(form.schema) for form in others):
+    others = [form for form in forms if form.schema != _NULL]
+    if any(_takes_null(form.schema) for form in others):
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_as_it_is} else _as_it_is
-    return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
+    schemas, reads, hashable = zip(*forms)
+    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": list(schemas)}, read, all(hashable))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
