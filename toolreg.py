@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, types, contracts, strict, responses, anthropic, gemini, streams,
-classes, langchain, network, openapi, find, mcp, serve, http, cli.
+classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ _CHAPTERS: dict[str, str] = {
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
+    "switch": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
@@ -113,8 +114,15 @@ def _needs_chapter(word: Any, subject: str = "") -> str | None:
     return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
+_CALLED_HERE: dict[str, str] = {}       # a word of another library -> what to write; chapters add rows
+
+
+def _missing(name: str, subject: str) -> AttributeError:
+    return AttributeError(_needs_chapter(name) or _CALLED_HERE.get(name) or f"{subject} has no {_shown(name)}")
+
+
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
-    raise AttributeError(_needs_chapter(name) or f"module {__name__!r} has no attribute {name!r}")
+    raise _missing(name, f"module {__name__!r}")
 
 
 class ToolRegError(Exception):
@@ -170,6 +178,14 @@ class ToolTimeoutError(ToolRegError, TimeoutError):
 
 class ToolError(ToolRegError):
     """Raise this in a tool: its text goes to the model as it is."""
+
+
+def _check_copy(thing: Any) -> None:
+    """Refuse what another copy of this file made, which is another library: its classes are not these."""
+    kind = type(thing)
+    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
+        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
+                                  f"with {__name__}, or give it to that copy's registry")
 
 
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
@@ -1273,7 +1289,8 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
     (_is_any("datetime.date", "datetime.time"), lambda value: value.isoformat()),
     (_is_any("datetime.timedelta"), _duration_text),
     (_is_any("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
-    (_is_any("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
+    (_is_any("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"),
+     str),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
@@ -2475,6 +2492,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     results, api = list(results), _APIS[api_format]
+    for result in results:
+        _check_copy(result)
     return api.results(results) if results else []
 
 
@@ -2622,6 +2641,7 @@ def _has_arguments(part: Any) -> bool:
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
+    _check_copy(entry)
     arguments, name = _at(part, key), _at(part, "name")
     more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
@@ -2892,6 +2912,7 @@ class Tool:
         `parameters`: a JSON Schema (the contract), or a dataclass, TypedDict or pydantic model whose fields
         the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
         """
+        _check_copy(func)
         if isinstance(func, type) or not callable(func):
             fault = _CLASS_GIVEN if isinstance(func, type) else _NO_FUNCTION
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
@@ -2936,7 +2957,7 @@ class Tool:
     if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
 
         def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
+            raise _missing(name, "a Tool")
 
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
@@ -3337,7 +3358,7 @@ class ToolRegistry:
     if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
 
         def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+            raise _missing(name, "a ToolRegistry")
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -5746,9 +5767,10 @@ __all__ += ["collect_stream", "acollect_stream"]
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> _ToolList:
-    """Make a Tool of each public method of an instance, or of each static and class method of a class.
+    """Make a Tool of each public method of an instance; of a class, an instance is made where that needs no values.
 
-    `include`, `exclude`: names of methods. Properties are never evaluated.
+    Of a class that needs some, static and class methods become tools. `include`, `exclude`: names of methods.
+    Properties are never evaluated.
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
@@ -5758,8 +5780,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
+    chosen = [name for name in methods if name in wanted and name not in unwanted]
+    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
+        cls_or_instance = owner()
     return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in methods if name in wanted and name not in unwanted])
+                                        for name in chosen])
+
+
+def _needs_no_values(owner: type) -> bool:
+    try:
+        inspect.signature(owner).bind()
+    except (TypeError, ValueError):
+        return False
+    return not inspect.isabstract(owner)
+
+
+def _needs_instance(owner: type, method: str) -> bool:
+    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
 
 
 def _is_method(static: Any) -> bool:
@@ -5778,8 +5815,7 @@ def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[s
 
 
 def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    static = inspect.getattr_static(cls_or_instance, method, None)
-    if isinstance(cls_or_instance, type) and not isinstance(static, (staticmethod, classmethod)):
+    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
         raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
     return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
 
@@ -8089,6 +8125,105 @@ def _tools_meant(text: str, tools: Sequence[Any]) -> str:
 
 
 __all__ += ["HttpModel"]
+
+
+# ---------------------------------------------------------------------------
+# switch: what the words of other libraries are called here
+#    uses 1 9 10
+# ---------------------------------------------------------------------------
+_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
+    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+        "recover_tool_call_assistant_message",
+    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
+        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
+    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
+        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
+        "RefreshResult SchemaChangeKind",
+    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+        "update_namespace_metadata apply_metadata_config",
+    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
+        "get_disable_reason disable_by_tags",
+    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
+        "update_namespace requalify",
+    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
+        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
+        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
+        "PermissionRequest PermissionResult PermissionRule",
+    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
+        "TokenAuth",
+    "there is nothing to close but an McpClient": "close close_async",
+    "write ordinary Python: a tool may call other tools": "ptc",
+    "write ToolResult": "ToolCallResult ErrorResult ResultList",
+    "write ToolMetadata(tags={…}), any words": "ToolTag",
+    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+    "write ToolError": "ToolException",
+    "write registry.respond(message)": "ToolNode ToolExecutor",
+    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
+    "write serve_mcp(registry)": "FastMCP",
+    "write Injected": "InjectedToolArg",
+}
+_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+    (ToolRegistry, "__init__"): {
+        "name": "a registry has no name", "default_max_result_size": "write max_result=",
+        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+    (ToolRegistry, "register"): {
+        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
+        "method_name": "write name=", "args_schema": "write parameters=",
+        "timeout": "write metadata=ToolMetadata(timeout=…)",
+        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+    (ToolRegistry, "get_schemas"): {
+        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
+        "include_deferred": "write search_registry(registry)"},
+    (ToolRegistry, "merge"): {
+        "keep_existing": "write replace=True for the other's; a name that both have is refused",
+        "force_namespace": "write namespace="},
+    (ToolRegistry, "execute_tool_calls"): {
+        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+    (ToolMetadata, "__init__"): {
+        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
+        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
+        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
+        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
+            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
+             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+    (Tool, "__init__"): {
+        "callable": "write func=", "fn": "write func=",
+        "parameters_model": "write Tool.from_function(func, parameters=…)",
+        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
+        "method_name": "write name=", "is_async": "it is seen"},
+}
+
+
+def _tells(owner: type, method: str, words: dict[str, str]) -> None:
+    """Let a method say what to write instead of keywords that it has elsewhere."""
+    known = getattr(owner, method)
+
+    @functools.wraps(known)
+    def telling(*args: Any, **options: Any) -> Any:
+        for word in options:
+            if word in words:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+        return known(*args, **options)
+    setattr(owner, method, telling)
+
+
+_CALLED_HERE.update((word, f"{word} is not here: {here}")
+                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
+for _whose, _words in _WRITE_FOR_KEYWORDS.items():
+    _tells(*_whose, _words)
 
 
 # ---------------------------------------------------------------------------
