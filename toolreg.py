@@ -1676,8 +1676,7 @@ def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
     if field.default is _REQUIRED or type(field.default) in _SCALARS:
         return field
-    take = _first_fit(_DEFAULTS, field.default)
-    return take(field) if take else field
+    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1843,13 +1842,11 @@ class _Builder:
         required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text, notes, _ in rows:
             self.place = owner + name
-            form = self.form(annotation)
-            for note in notes:
-                form = self.noted(form, note)
+            form = functools.reduce(self.noted, notes, self.form(annotation))
+            text = form.schema.pop("description", text)
+            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
+                form = _union_of([form, _Form(dict(_NULL))], self)
             schema, read, hashable = form
-            text = schema.pop("description", text)
-            if default is None and not _takes_null(schema):             # then None is as good as any other value
-                schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
             properties[name] = schema
             if text:
                 schema["description"] = text
@@ -1861,24 +1858,21 @@ class _Builder:
                 readers[name] = read
             all_hashable = all_hashable and hashable
         self.place = place
-        whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        if not required:
-            del whole["required"]
+        needed = {"required": required} if required else {}
+        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
         return whole, readers, all_hashable
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
         """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        kind, said = type(default), schema.get("type", "")
-        if default is None or (
-                (_SCALARS.get(kind) == said or (kind is int and said == "number"))
-                and schema.keys() <= {"type", "enum", "description"} and default in schema.get("enum", (default,))
-                and (kind is not float or math.isfinite(default))):
-            schema["default"] = default
-            return
         try:
-            self.defaults.append((schema, _json_form(default, strict=True)))
+            wire = _json_form(default, strict=True)
         except Exception:
-            pass                                    # on purpose: such a default is the function's own affair
+            return                                  # on purpose: such a default is the function's own affair
+        plain = schema.keys() <= {"type", "enum", "description"} and schema.get("type") == _SCALARS.get(type(wire))
+        if wire is None or (plain and wire in schema.get("enum", (wire,))):
+            schema["default"] = wire
+        else:
+            self.defaults.append((schema, wire))
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Put the definitions of types used once in their places, the others into `$defs`."""
@@ -1887,11 +1881,10 @@ class _Builder:
             if len(places) > 1:
                 self.definitions[self.names[key]] = definition
             else:
-                place = places[0]
-                del place["$ref"]
-                said_here = place.copy()
-                place.clear()
-                place.update(definition, **said_here)
+                del places[0]["$ref"]
+                said_here = places[0].copy()
+                places[0].clear()
+                places[0].update(definition, **said_here)
         whole = {**schema, "$defs": self.definitions} if self.definitions else schema
         try:
             if self.foreign:                        # a schema of our own needs no check
