@@ -2030,9 +2030,8 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if "\n:" in description:
         texts.update({name: said for name, said in _compiled(_SPHINX_FIELD).findall(description) if name})
         description = _compiled(_SPHINX_FIELD).sub("", description)
-    while "\n\n\n" in description:
-        description = description.replace("\n\n\n", "\n\n")
-    return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
+    description = re.sub("\n{3,}", "\n\n", description.strip())
+    return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
 def _google_entries(block: str) -> tuple[dict[str, str], str]:
@@ -2059,7 +2058,6 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
-_ANNOTATED: Any = type(Injected)
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2099,30 +2097,24 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
     hints = _FIND_HINTS[-1](holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
-        annotation = hints[name] if name in hints else parameter.annotation
-        if default is None and sys.version_info < (3, 11):
-            annotation = _unwrapped(annotation)
-        if kind is parameter.VAR_KEYWORD:
-            _take_rest(annotation, takes)
+        annotation = hints.get(name, parameter.annotation)
+        if default is None and sys.version_info < (3, 11):      # get_type_hints makes Optional[Annotated[...]] then
+            inner, *null = typing.get_args(annotation) or (annotation,)
+            annotation = inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
+        if kind is parameter.VAR_KEYWORD:           # any names, or the keys of Unpack[TypedDict]
+            unpacked = _full_name(typing.get_origin(annotation)) == "typing.Unpack"
+            takes.rest += [] if unpacked else [annotation]
+            takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
             if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if isinstance(annotation, _ANNOTATED) and any(
-                    note is _InjectedMark or note is Injected for note in annotation.__metadata__):
+            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
                 takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
     _check_taken(takes, parameters, build)
     return takes
-
-
-def _take_rest(annotation: Any, takes: _Takes) -> None:
-    """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
-    if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        takes.offered.extend(_fields_of(typing.get_args(annotation)[0]))
-    else:
-        takes.rest.append(annotation)
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
@@ -2134,12 +2126,6 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
-
-
-def _unwrapped(annotation: Any) -> Any:
-    """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
-    inner, *null = typing.get_args(annotation) or (annotation,)
-    return inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
 
 
 # --- a function as a tool
@@ -2164,7 +2150,7 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    given = _first_fit(_PARAMETERS, parameters)
+    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
     if given is None:
         raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
     schema, read = given(parameters, takes, build)
@@ -2184,10 +2170,8 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
     return build.finish(schema), read
 
 
-# what is given as `parameters=` -> (schema, reader of the arguments)
-_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: given is None, _from_signature),
-]
+# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = []
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -5246,7 +5230,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-_PARAMETERS[1:1] = [
+_PARAMETERS[:] = [
     (lambda given: isinstance(given, Mapping), _from_contract),
     (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
     (lambda given: True, _not_taken),
