@@ -102,7 +102,8 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+             "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
     "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
@@ -1242,14 +1243,6 @@ def _place_in_set(item: Any) -> tuple[bool, Any]:
     return (False, form) if isinstance(form, (int, float)) else (True, _key_form(form))
 
 
-def _duration_text(value: Any) -> str:
-    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
-    sign, value = ("-", -value) if value.days < 0 else ("", value)
-    minutes, seconds = divmod(value.seconds, 60)
-    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
-    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
-
-
 def _base64_text(value: Any) -> str:
     from base64 import b64encode
     return b64encode(value).decode()
@@ -1287,10 +1280,8 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
      lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
     (_is_any("enum.Enum"), _member_form),
     (_is_any("datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    (_is_any("datetime.timedelta"), _duration_text),
     (_is_any("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
-    (_is_any("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"),
-     str),
+    (_is_any("decimal.Decimal", "uuid.UUID", "pathlib.PurePath"), str),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
@@ -1497,13 +1488,6 @@ def _read_iso(cls: Any, found: re.Match[str]) -> Any:
     return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
-def _read_duration(cls: Any, found: re.Match[str]) -> Any:
-    sign, *parts = found.groups()
-    names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
-    return -duration if sign == "-" else duration
-
-
 def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     from base64 import b64decode
     return cls(b64decode(found.string, validate=True))
@@ -1511,16 +1495,11 @@ def _read_base64(cls: Any, found: re.Match[str]) -> Any:
 
 _ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
-_DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
-             _read_duration)
 # class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
 _SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
     "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
-    "datetime.timedelta": ("duration", *_DURATION),
     "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
     "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
-    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
     **{f"pathlib.{flavour}Path": ("path", ".*", None)
        for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
@@ -1787,7 +1766,7 @@ class _Builder:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
             known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = (_needs_chapter(word, text)
+            problem = (_needs_chapter(word or _full_name(annotation), text)
                        or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
@@ -5117,6 +5096,33 @@ _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
     (_is_further_class, _further_class),
 ]
+
+
+# --- more types that are spelled as text
+def _duration_text(value: Any) -> str:
+    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
+    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
+
+
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
+    names = ("weeks", "days", "hours", "minutes", "seconds")
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
+
+
+_DURATION = r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_SPELLED.update({
+    "datetime.timedelta": ("duration", _DURATION, _read_duration),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
+})
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
+_WRITERS_BY_SHAPE[:0] = [
+    (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
 
 
 # --- mappings: in the names of an object, a key that is no text is JSON text
