@@ -6026,19 +6026,15 @@ class _SearchRegistry(ToolRegistry):
         """Give the schemas of find_tools and of what it found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
+        offered = [self[each] for each in list(self._offered) if each in self and each not in self._disabled]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
-
-    def _is_enabled(self, name: str) -> bool:
-        return bool(super().get_schemas(name))
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name != "find_tools"}
-        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if self._is_enabled(name)][:self._limit]
+            for tool in self if tool.name != "find_tools" and tool.name not in self._disabled}
+        found = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])[:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
