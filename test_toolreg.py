@@ -12,6 +12,7 @@ import doctest
 import enum
 import functools
 import gc
+import hashlib
 import http.server
 import importlib.util
 import io
@@ -58,6 +59,7 @@ settings.load_profile("toolreg")
 # 0. The file itself
 # ---------------------------------------------------------------------------
 CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
+LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
@@ -92,6 +94,7 @@ class Section(NamedTuple):
 
 
 def sections_of(source):
+    source = source.rpartition(LAST_LINES)[0] or source     # they belong to every copy, and to no chapter
     headings = list(HEADING.finditer(source))
     ends = [following.start() for following in headings[1:]] + [len(source)]
     front = Section("0", "front matter", set(), source[:headings[0].start()])
@@ -220,7 +223,7 @@ def test_the_map_in_the_docstring_names_the_sections():
     first_word = dict(re.findall(r"(?:^|\s{2,})(\d{1,2})  (\w+)", toolreg.__doc__, re.MULTILINE))
     assert first_word == {section.key: section.title.split()[0].rstrip(":") for section in SECTIONS[1:12]}
     named = re.findall(r"\b[a-z]+\b", toolreg.__doc__.partition("Below the core")[2])
-    assert [word for word in named if word in CHAPTERS] == CHAPTERS
+    assert [word for word in named if word in CHAPTERS] == [section.key for section in TAIL]
 
 
 def test_the_tests_have_the_names_of_the_sections_in_their_order():
@@ -249,18 +252,26 @@ def test_the_core_works_with_the_tail_cut_off(tmp_path, monkeypatch):
         getattr(core, "openapi_tools")                              # noqa: B009
 
 
+def test_every_method_that_a_class_declares_is_mounted_by_one_chapter():
+    declared = {node.target.id for owner in TREE.body if isinstance(owner, ast.ClassDef) for node in owner.body
+                if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[")
+                and node.value is None}
+    mounted = re.findall(r"^[A-Z]\w+\.(\w+) = (?!_FullCompiler)", "".join(section.text for section in TAIL), re.MULTILINE)
+    assert sorted(declared) == sorted(mounted)
+
+
 @pytest.mark.parametrize("chapter", sorted(HERE_ARE))
 def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_path, monkeypatch):
     module = load_copy(without({chapter}), tmp_path, monkeypatch)
     assert smoke_works(module)
     gone = {name for other in TAIL if other.key in with_their_users({chapter}) for name in names_defined(other.text)}
-    assert set(toolreg.__all__) - set(module.__all__) == gone & set(toolreg.__all__)
+    assert set(toolreg.__all__) - set(module.__all__) == gone & set(toolreg.__all__) - {"API_FORMATS"}      # which shrinks
 
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 4_470
-    assert len(SOURCE.splitlines()) <= 6_450
+    assert len(CORE.splitlines()) <= 3_930
+    assert len(SOURCE.splitlines()) <= 8_100
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -292,11 +303,18 @@ def test_imports_stand_at_the_top_or_first_in_the_function_that_needs_them():
     assert {name.partition(".")[0] for name in modules} - sys.stdlib_module_names <= {"annotationlib"}
 
 
+def test_no_variable_has_the_name_of_an_imported_module():
+    modules = {alias.asname or alias.name for node in TREE.body if isinstance(node, ast.Import) for alias in node.names}
+    stored = {node.id for node in ast.walk(TREE) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    assert modules and not modules & stored        # else a copy would seem to use a module that it does not
+
+
 def test_what_is_exported_is_public_documented_and_in_the_readme():
     assert len(set(toolreg.__all__)) == len(toolreg.__all__)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     public = {node.name for node in TREE.body if isinstance(node, kinds) and not node.name.startswith("_")}
-    exported = {name for name in toolreg.__all__ if isinstance(getattr(toolreg, name), (type, types.FunctionType))}
+    exported = {name for name in toolreg.__all__ if isinstance(getattr(toolreg, name), (type, types.FunctionType))
+                and not typing.get_origin(getattr(toolreg, name))}         # 3.10 takes an alias for a type
     assert exported == public
     assert not [name for name in exported if not (getattr(toolreg, name).__doc__ or "").strip()]
     readme = (HERE / "README.md").read_text("utf-8")
@@ -510,6 +528,14 @@ def test_the_readme_holds(tmp_path, monkeypatch):
     assert sum(run_block(text, vars(module), line) for line, _, text in blocks) >= 10
 
 
+def test_the_readme_says_what_the_core_and_each_chapter_weigh():
+    said = dict(re.findall(r"^\| (?:`(\w+)`|the core) \| (\d+) \| \d+ \|", (HERE / "README.md").read_text("utf-8"), re.M))
+    texts = {"": CORE, **{section.key: section.text for section in TAIL if len(section.text.splitlines()) > 12}}
+    assert said.keys() == texts.keys()
+    assert not {name: (said[name], len(text.splitlines())) for name, text in texts.items()
+                if abs(int(said[name]) - len(text.splitlines())) > 10}
+
+
 def test_a_readme_block_of_python_is_run_here_or_beside_its_counterpart():
     kinds = {kind for _, kind, _ in readme_blocks() if kind.startswith(("python", "py"))}
     assert kinds <= {"python", "python interop"}
@@ -658,24 +684,21 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"pattern": "b"}, ["abc"], ["ac"]),
     ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
     ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
-    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
-    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
-    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
     ({"pattern": "[]"}, [], ["", "a"]),
     ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
     ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
+    ({"pattern": "^[^[]+$"}, ["ab"], ["a[", "ab\n["]),
+    ({"pattern": r"^[[\]a]$"}, ["[", "]", "a"], ["b", ""]),
+    ({"pattern": r"^\B$"}, [""], ["a"]),
+    ({"pattern": r"^(?:(a)|b)\1$"}, ["aa", "b"], ["a", "ba"]),
     ({"minItems": 1}, [[0], {}], [[]]),
     ({"maxItems": 1}, [[], [1]], [[1, 2]]),
     ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
      [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
     ({"uniqueItems": False}, [[1, 1]], []),
-    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
-    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
-    ({"contains": False, "minContains": 0}, [[], [1]], []),
     ({"minProperties": 1}, [{"a": 1}, []], [{}]),
     ({"maxProperties": 0}, [{}], [{"a": 1}]),
     ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
-    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
     ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
      [{"a": "1"}, {"$ref": 1}]),
     ({"properties": {"a": False}}, [{}], [{"a": 1}]),
@@ -695,27 +718,9 @@ KEYWORDS = [        # schema, values that fit, values that do not
      ["ab", "x", None], ["a", 1]),
     ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "s"], [2, 0.5]),
     ({"not": {"type": "string"}}, [1, None], ["a"]),
-    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
-    ({"if": {"const": 1}, "else": False}, [1], [2]),
-    ({"then": False, "else": False}, [1], []),
-    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
     ({"$defs": {"a b/c": {"type": "integer"}}, "$ref": "#/$defs/a%20b~1c"}, [1], ["1"]),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}, "additionalProperties": False},
      [{"n": {"n": {"v": 1}}}], [{"n": {"n": {"v": "1"}}}]),
-    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
-        "not": {"$ref": "y#/$defs/a"}},
-     [[None]], [[1], None]),
-    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
-        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
-            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
-     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
-    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
-        "unevaluatedProperties": False},
-     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
-    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
-     [{"a": 1, "b": None}], [{"b": 1}]),
-    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
-     [[1, 2, "a"]]),
     ({"x-foo": 1, "title": 5, "format": "date", 7: 8}, [1, "a"], []),
     (True, [1, None, object()], []),
     (False, [], [1, None]),
@@ -723,8 +728,7 @@ KEYWORDS = [        # schema, values that fit, values that do not
 ]
 
 
-@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
-def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+def accepts_what_fits(schema, fitting, wrong):
     validator = Validator(schema)
     for value in fitting:
         assert validator.is_valid(value) and not list(validator.iter_errors(value)), value
@@ -735,10 +739,9 @@ def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong)
             validator.validate(value)
 
 
-def test_every_keyword_of_the_table_has_a_row_here():
-    text = json.dumps([schema for schema, *_ in KEYWORDS if isinstance(schema, dict)])
-    assert {word for word in toolreg._DIALECTS[DRAFT_2020_12].rows if f'"{word}"' not in text} <= {"$schema",
-        "definitions"}
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
 
 
 WEATHER = {"type": "object", "required": ["city"], "additionalProperties": False, "properties": {
@@ -761,9 +764,6 @@ ERROR_LINES = [
     ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
     ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
      ['[1]["p q"]: [1] has fewer items than 2']),
-    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
-    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
-    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
     ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, ['ab: "ab" has more characters than 1']),
     ({"not": {"type": "null"}}, None, ['(root): null must not fit {"type": "null"}']),
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
@@ -773,8 +773,6 @@ ERROR_LINES = [
      ['(root): "a is not b" is not an integer or null']),
     (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
     ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
-    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
-    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
     ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
     ({"items": {"type": "string"}}, [()], ["[0]: a value of the type tuple is not a JSON value"]),
 ]
@@ -797,8 +795,6 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 
 REFUSED = [
-    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
-     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
     ({"required": True}, "required: is not an array of different strings (was true)"),
     ({"properties": []}, "properties: is not an object of schemas (was [])"),
     ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
@@ -808,22 +804,14 @@ REFUSED = [
     ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
     ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
     ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
-    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
     ({"pattern": "\\"}, r'pattern: "\\" is not a supported pattern: bad escape (end of pattern)'),
-    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
-    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
     ({"properties": {("a",): {"type": "x"}}}, """properties["('a',)"].type: is not a type"""),
-    ({"pattern": r"\p{Greek}"},
-     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
     ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
     ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
-    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
-    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
     ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
     ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
-    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
     ({"minLength": 1.5}, "minLength: is not a non-negative integer (was 1.5)"),
 ]
@@ -845,7 +833,7 @@ def wrapped(levels, value=1):
 SELF_NESTING = {"type": "array", "items": {"$ref": "#"}}
 
 
-@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}, {"unevaluatedItems": False}])
+@pytest.mark.parametrize("schema", [SELF_NESTING, {"uniqueItems": True}, {"const": [1]}])
 def test_a_value_that_is_nested_too_deeply_does_not_fit(schema):
     itself = []
     itself.append(itself)
@@ -864,7 +852,7 @@ def test_hostile_schemas_end_soon():
     around["items"] = around
     for schema in ({"$defs": {**chain, "a10000": True}, "$ref": "#/$defs/a0"}, {"default": wrapped(1000)}, around,
                    {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}},
-                   {"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}, {"pattern": "(" * 600},
+                   {"pattern": "(" * 600},
                        {"pattern": "a{9999999999}"}):
         with pytest.raises(SchemaError):
             check_schema(schema)
@@ -882,32 +870,35 @@ def test_hostile_schemas_end_soon():
     assert not validator.is_valid(value) and list(validator.iter_errors(value)) and validator.coerce(value) is value
 
 
-WRAPS = {
-    "if": lambda sub: {"if": sub, "then": True}, "then": lambda sub: {"if": True, "then": sub},
-    "contains": lambda sub: {"contains": sub}, "not": lambda sub: {"not": {"not": sub}},
-    "shared": lambda sub: {"properties": {"x": sub, "y": sub}},
-}
-
-
-@pytest.mark.parametrize("word", WRAPS)
-def test_no_nesting_of_schemas_takes_exponential_time(word):
+def ends_soon(wrap):
     schema, value = {"type": "integer"}, 1
     for _ in range(40):
-        schema, value = WRAPS[word](schema), [value]
+        schema, value = wrap(schema), [value]
     validator = Validator(schema)
     for instance in (1, "x", value, {"x": {"y": {}}}):
         assert validator.is_valid(instance) is not any(validator.iter_errors(instance))
         assert validator.is_valid(validator.coerce(instance)) or not validator.is_valid(instance)
+
+
+@pytest.mark.parametrize("wrap", [lambda sub: {"not": {"not": sub}}, lambda sub: {"properties": {"x": sub, "y": sub}}])
+def test_no_nesting_of_schemas_takes_exponential_time(wrap):
+    ends_soon(wrap)
     assert Validator({"anyOf": [{"const": number} for number in range(5_000)]}).is_valid(4_999)
 
 
-def test_a_metaschema_that_is_none_is_refused_or_ignored():
-    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
-    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
-        with pytest.raises(SchemaError):
-            Validator({}, resources=loop, **options)
-    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
-    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+def test_a_schema_may_lead_into_itself_from_two_sides():
+    schema = {"properties": {"a": {"$ref": "#/properties/b/properties/c"},
+                             "b": {"properties": {"c": {"items": {"$ref": "#/properties/b"}}}}}}
+    assert is_valid({"a": [{"c": [{}]}]}, schema) and is_valid({"b": {"c": 1}}, schema)
+    schema["properties"]["b"]["type"] = "object"
+    assert not is_valid({"a": [{"c": [1]}]}, schema) and not is_valid({"b": {"c": [1]}}, schema)
+
+
+def test_what_is_nearest_is_sought_for_the_first_values_only():
+    validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
+    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(50)])]
+    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 50
+    assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 class ShownOddly(float):
@@ -975,7 +966,6 @@ COERCED = [
     ({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}}, {"a": None, "b": None}, {"a": None}),
     ({"additionalProperties": {"type": "integer"}}, {"x": "1"}, {"x": 1}),
     ({"prefixItems": [{"type": "integer"}], "items": {"type": "boolean"}}, ["1", "true"], [1, True]),
-    ({"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}, {"a": "1"}, {"a": 1}),
     (TAGGED, {"kind": "b", "size": "1"}, {"kind": "b", "size": 1}),
     ({"properties": {"n": {"$ref": "#"}, "v": {"type": "integer"}}}, {"n": {"n": {"v": "1"}}}, {"n": {"n": {"v": 1}}}),
 ]
@@ -1012,28 +1002,6 @@ def test_nearest_goes_as_far_as_it_can():
     assert Validator(WEATHER).nearest({"days": "3", "unit": "k"}) == {"days": 3, "unit": "k"}
     assert Validator(WEATHER).nearest('{"days": "3", "unit": null}') == {"days": 3}
     assert Validator(TAGGED).nearest({"kind": "b", "size": "x"}) == {"kind": "b", "size": "x"}
-
-
-def test_references_lead_to_resources_and_nothing_is_fetched():
-    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
-                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
-    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
-    validator = Validator(schema, resources=resources)
-    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
-    with pytest.raises(SchemaError, match="leads nowhere"):
-        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
-
-
-def test_a_metaschema_that_is_given_chooses_the_vocabularies():
-    base = "https://json-schema.org/draft/2020-12/vocab/"
-    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
-        "http://x/other": False}}
-    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
-    validator = Validator(schema, resources={"http://x/meta": meta})
-    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
-    meta["$vocabulary"]["http://x/other"] = True
-    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
-        Validator(schema, resources={"http://x/meta": meta})
 
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
@@ -1092,7 +1060,8 @@ def fitting_schemas():
             **dict.fromkeys(["prefixItems", "allOf", "anyOf", "oneOf"], several),
             **dict.fromkeys(["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
                              "unevaluatedProperties", "unevaluatedItems"], sub)}
-        return st.lists(st.sampled_from(sorted({**simple, **holding})), max_size=4, unique=True).flatmap(
+        words = sorted(toolreg._KEYWORDS.keys() & {**simple, **holding}.keys())
+        return st.lists(st.sampled_from(words), max_size=4, unique=True).flatmap(
             lambda chosen: st.fixed_dictionaries({keyword: {**simple, **holding}[keyword] for keyword in chosen}))
     subs = st.recursive(st.booleans() | st.fixed_dictionaries({"type": kinds}), larger, max_leaves=6)
     return st.tuples(larger(subs), subs, subs).map(lambda three: {**three[0], "$defs": {"d": three[1], "e": three[2]}})
@@ -1116,48 +1085,13 @@ def test_any_value_against_any_schema_is_answered_the_same_by_all_methods(schema
 
 @settings(max_examples=80)
 @given(fitting_values(LEAVES | st.sampled_from(["object", "#", "^(", "//["])),
-       st.sampled_from(sorted(toolreg._DIALECTS[DRAFT_2020_12].rows)))
+       st.sampled_from(sorted(toolreg._KEYWORDS)))
 def test_no_argument_of_a_keyword_leads_to_any_other_error(argument, keyword):
     for schema in (argument, {keyword: argument}, {"items": {keyword: argument}}):
         try:
             Validator(schema).is_valid([argument])
         except SchemaError as error:
             assert str(error)
-
-
-SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
-
-
-def suite_resources(folder):
-    found = {}
-    for path in (folder / "remotes").rglob("*.json"):
-        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
-        found[uri] = json.loads(path.read_text("utf-8"))
-    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
-    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
-
-
-def suite_outcomes(draft, dialect):
-    """Yield None for each required test of a draft that passes, and the name of each that does not."""
-    folder = pathlib.Path(SUITE)
-    resources = suite_resources(folder)
-    for path in sorted((folder / "tests" / draft).glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], dialect=dialect, resources=resources)
-            for test in case["tests"]:
-                passed = validator.is_valid(test["data"]) == test["valid"]
-                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
-
-
-def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="too many Unicode properties"):
-        Validator({"pattern": r"\p{L}" * 300})
-
-
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-def test_the_official_suite_for_2020_12_passes():
-    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
-    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
 
 
 # ---------------------------------------------------------------------------
@@ -1202,57 +1136,6 @@ class Array:
         return list(self.items)
 
 
-class Modelled:
-    """Is like a pydantic model, as far as we look."""
-
-    def model_dump(self, mode, by_alias):
-        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
-
-
-class Attribute(NamedTuple):
-    name: str
-    alias: "str | None" = None
-
-
-class Attrs:
-    """Is like an attrs class, as far as we look."""
-
-    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
-    _size, shape = 3, Spot(1)
-
-
-class Table:
-    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
-
-    columns = ("x",)
-
-    def __len__(self):
-        return 1
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __contains__(self, name):
-        return name in self.columns
-
-    def to_dict(self, orient):
-        return [{"x": Array(1)}] if orient == "records" else {}
-
-
-class Frame(Table):
-    """Is like a table of polars, as far as we look."""
-
-    def to_dicts(self):
-        return [{"x": 2}]
-
-
-class Chunk(list):
-    """Is like a table of pyarrow, as far as we look."""
-
-    def to_pylist(self):
-        return [{"x": 3}]
-
-
 class SubText(str):
     pass
 
@@ -1292,8 +1175,6 @@ class Unspeakable:
         (Corner.TOP_LEFT, "TOP_LEFT"),
         (Spot(1), {"x": 1, "y": 0.5}),
         (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
-        (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
-        (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
         (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
         (datetime.time(3, 4), "03:04:00"),
         (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
@@ -1304,9 +1185,6 @@ class Unspeakable:
         (bytearray(b"abc"), "YWJj"),
         (memoryview(b"abc"), "YWJj"),
         (Array(1, Array(2.5)), [1, [2.5]]),
-        (Table(), [{"x": [1]}]),
-        (Frame(), [{"x": 2}]),
-        (Chunk("x"), [{"x": 3}]),
         (types.MappingProxyType({"a": 1}), {"a": 1}),
         (range(3), [0, 1, 2]),
         (collections.deque([1]), [1]),
@@ -1384,8 +1262,6 @@ def test_any_value_has_a_json_form_that_stays_as_it_is(value):
 # ---------------------------------------------------------------------------
 # 4. Types: which schema has a type, and how does its JSON become a value?
 # ---------------------------------------------------------------------------
-T = typing.TypeVar("T")
-Number = typing.TypeVar("Number", int, float)
 UserId = typing.NewType("UserId", int)
 
 
@@ -1403,12 +1279,6 @@ class Node:
 
     value: int
     children: "list[Node]" = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class Box(typing.Generic[T]):
-    item: T
-    spares: "list[T]" = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -1436,126 +1306,6 @@ class Pair(NamedTuple):
 
 class Bits(enum.Flag):
     A = 1
-
-
-class AttrsLike:
-    """Is like an attrs class, as far as we look."""
-
-    _size: int
-    shape: Optional[Pair]
-
-    class Attribute(NamedTuple):
-        name: str
-        default: Any
-        init: bool = True
-
-    class Nothing:
-        def __repr__(self):
-            return "NOTHING"
-
-    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
-
-    def __init__(self, size, shape=None):
-        self._size, self.shape = size, shape
-
-
-class PydanticLike:
-    """Is like a pydantic model, as far as we look."""
-
-    def __init__(self, name, home):
-        self.name, self.home = name, home
-
-    @classmethod
-    def model_json_schema(cls):
-        person = {
-            "type": "object",
-            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
-            "required": ["name", "home"],
-            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
-        }
-        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
-
-    @classmethod
-    def model_validate_json(cls, text):
-        value = json.loads(text)
-        if value["name"] == "":
-            raise PydanticLikeError
-        return cls(**value)
-
-    def model_dump(self, mode, by_alias):
-        return vars(self)
-
-
-class PydanticLikeError(Exception):
-    def errors(self):
-        return [{"msg": "must not be empty", "loc": ("name",)}]
-
-
-class OddPydanticLike(PydanticLike):
-    @classmethod
-    def model_json_schema(cls):
-        return {"type": "object", "properties": {"name": {"pattern": "("}}}
-
-
-class Says:
-    """Is like what annotated-types and pydantic put into Annotated."""
-
-    def __init__(self, **said):
-        self.__dict__.update(said)
-
-
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class Field(Says):
-    """Is like what pydantic's `Field(...)` gives, as far as we look."""
-
-    default = ...
-    default_factory = None
-
-    def is_required(self):
-        return self.default is ... and self.default_factory is None
-
-    def get_default(self, call_default_factory):
-        return self.default_factory() if self.default_factory else self.default
-
-
-@dataclasses.dataclass(init=False)
-class CheckedLike:
-    """Is like a dataclass of pydantic, as far as we look."""
-
-    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
-    shade: Shade
-
-    __pydantic_fields__ = {
-        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
-        "shade": Field(alias="colour", default=Shade.DARK),
-    }
-    def __init__(self, size, colour=Shade.DARK):
-        self.size, self.shade = size, colour
-
-
-@dataclasses.dataclass
-class DayBox(Box[datetime.date]):
-    note: str = ""
-
-
-@dataclasses.dataclass
-class Twice(Box[list[T]], typing.Generic[T]):
-    third: Optional[T] = None
-
-
-class SubTwice(Twice[int]):
-    pass
 
 
 INTEGER, NUMBER, STRING, NULL = {"type": "integer"}, {"type": "number"}, {"type": "string"}, {"type": "null"}
@@ -1611,12 +1361,6 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (tuple[()], array_of({}, minItems=0, maxItems=0), [], ()),
     (dict, mapping_to(True), {"a": 1.0}, {"a": 1.0}),
     (dict[str, int], mapping_to(INTEGER), {"a": 1.0}, {"a": 1}),
-    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
-    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
-    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
-    (dict[bool, None], None, {"true": None}, {True: None}),
-    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
-    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
     (Union[int, str], {"anyOf": [INTEGER, STRING]}, "5", "5"),
     (Union[int, str], None, 5.0, 5),
     (Union[int, float], None, 5.5, 5.5),
@@ -1638,32 +1382,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (Corner, text_with(enum=["TOP_LEFT", "TOP_RIGHT"]), "TOP_LEFT", Corner.TOP_LEFT),
     (Annotated[int, "How many."], {"type": "integer", "description": "How many."}, 5.0, 5),
     (Annotated[int, {"minimum": 1, "examples": [2]}], {"type": "integer", "minimum": 1, "examples": [2]}, 5, 5),
-    (
-        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
-        4,
-        4,
-    ),
-    (
-        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
-        "a",
-        "a",
-    ),
-    (
-        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-        array_of(INTEGER, maxItems=3, description="Some."),
-        [],
-        [],
-    ),
     (typing.Final, {}, 5.0, 5.0),
     (typing.Final[int], INTEGER, 5.0, 5),
     (UserId, INTEGER, 5.0, 5),
-    (T, {}, 5.0, 5.0),
-    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     (Injected[int], INTEGER, 5.0, 5),
-    ("list[int]", array_of(INTEGER), [5.0], [5]),
-    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
     (datetime.date, text_with(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
     (datetime.time, text_with(format="time"), "12:30", datetime.time(12, 30)),
     (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
@@ -1686,32 +1408,10 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
         {"title": "a", "part": 2.0},
         {"title": "a", "part": 2},
     ),
-    (
-        Box[int],
-        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
-        {"item": 1.0, "spares": [2.0]},
-        Box(1, [2]),
-    ),
-    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (Node, None, {"value": 1, "children": []}, Node(1)),
     (Union[float, int], {"anyOf": [NUMBER, INTEGER]}, 2**53 + 1, 2**53 + 1),
     (Union[float, int, None], None, 5.0, 5.0),
     (Union[int, float], None, 5.0, 5.0),
-    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
-    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
-    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
-    (
-        CheckedLike,
-        None,
-        {"size": 1.0, "colour": "light"},
-        CheckedLike(1, Shade.LIGHT),
-    ),
-    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
-    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
-    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
-    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
-    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
 ]
 
 
@@ -1747,7 +1447,6 @@ def alike(one, other):
         (complex, "complex has no JSON form (write tuple[float, float])"),
         (typing.Iterator[int], "Iterator[int] has no JSON form"),
         (set[list[int]], "set[list[int]] has no JSON form (write"),
-        (dict[tuple[Any, int], int], "has no JSON form (write"),
         (Bits, "Bits has no JSON form (write"),
         (range, "range has no JSON form (write a dataclass"),
         (len, "has no JSON form"),
@@ -1758,12 +1457,7 @@ def alike(one, other):
         (callable, "has no JSON form (write a Literal of names"),
         (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
         (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
-        (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
-        (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
-        (Annotated[str, Says(min_length=-1)], "minLength: "),
-        (Optional[Literal[Says()]], "has no JSON form"),
-        ("Nowhere", "name 'Nowhere' is not defined"),
-        (list["Nowhere"], "name 'Nowhere' is not defined"),
+        (Optional[Literal[object()]], "has no JSON form"),
     ],
 )
 def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem):
@@ -1772,26 +1466,12 @@ def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem
     assert problem in str(caught.value)
 
 
-def test_a_schema_of_a_foreign_class_is_checked_too():
-    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
-        schema_of(list[OddPydanticLike])
-
-
 def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
     def look(call: typing.Callable, code: Annotated[str, {"pattern": "("}] = SubText("a")): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(look)
     assert "call: Callable has no" in str(caught.value) and 'pattern: "(" is not a supp' in str(caught.value)
-
-
-def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
-    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
-        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
-                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
-        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
-                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
-        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
 
 
 def test_swapped_arguments_of_from_json_are_told():
@@ -1810,15 +1490,6 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
     )
 
 
-def test_a_type_that_grows_without_end_is_refused():
-    @dataclasses.dataclass
-    class Growing(typing.Generic[T]):
-        inner: "Growing[list[T]]"
-
-    with pytest.raises(ToolDefinitionError, match="nested"):
-        schema_of(Growing[int])
-
-
 @pytest.mark.parametrize(
     "annotation, wire, errors",
     [
@@ -1829,41 +1500,11 @@ def test_a_type_that_grows_without_end_is_refused():
         ),
         (dict[str, uuid.UUID], {"a b": "x"}, ['["a b"]: "x" is not a uuid']),
         (tuple[int, decimal.Decimal], [1, "x"], ['[1]: "x" is not a decimal']),
-        (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
-        (
-            dict[tuple[int, int], int],
-            {"[1]": 1, "(": 2},
-            ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
-        ),
-        (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
         (list[Stop], [{"city": "a", "day": "x"}], ['[0].day: "x" is not a date']),
         (Optional[datetime.time], "x", ['(root): "x" is not a time']),
         (Union[datetime.date, uuid.UUID], "x", ['(root): "x" is not a uuid']),
         (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
         (int, "x", ['(root): "x" is not an integer']),
-        (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
-        (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
-         ['[1]: "2019-12-31" is less than 2020-01-01']),
-        (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
-         ['(root): "P1D" is not less than P1DT0H0M0S']),
-        (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
-         ['(root): "0.7" is not a multiple of 0.5']),
-        (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
-        (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
-        (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
-         ['(root): "1.23" has more decimal places than 1']),
-        (Annotated[decimal.Decimal, Says(gt=0)], "NaN",
-         ["(root): is refused (InvalidOperation: [<class 'decimal.InvalidOperation'>])"]),
-        (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
-         ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
-        (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
-        (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
-        (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
-        (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
-        (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
-        (DayBox, {"item": "x"}, ['item: "x" is not a date']),
-        (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
-        (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
         (pathlib.Path, 5, ["(root): 5 is not a string"]),
         (datetime.timedelta, "P", ['(root): "P" is not a duration']),
         (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
@@ -1988,34 +1629,6 @@ def test_a_class_whose_new_and_init_disagree_is_made_by_name():
     assert (made.x, made.y, made.made_with) == (1, 2, {"x": 1, "y": 2})
 
 
-class Known:
-    def holds(self, value):
-        return value == "a"
-
-
-def test_functions_in_notes_are_called_with_what_was_read_or_refused():
-    of_method = Annotated[str, Predicate(func=Known().holds)]
-    assert from_json(of_method, "a") == "a"
-    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
-        from_json(of_method, "b")
-    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
-        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
-    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
-        schema_of(set[Annotated[str, AfterValidator(func=list)]])
-    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
-    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
-    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
-        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
-            schema_of(Annotated[int, note])
-        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
-            ToolRegistry().register(annotated_with(note), name="f")
-
-
-def annotated_with(note):
-    def func(n: Annotated[int, note]): ...
-    return func
-
-
 @pytest.mark.parametrize(
     "cls, texts",
     [
@@ -2108,7 +1721,6 @@ def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_hol
             }
         },
     }
-    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
 
 
 def test_two_types_of_one_name_keep_their_own_definitions():
@@ -2120,14 +1732,12 @@ def test_two_types_of_one_name_keep_their_own_definitions():
 
 
 def test_none_is_allowed_beside_a_reference_that_does_not_allow_it():
-    Either = Alias("Either", Union[Node, int])
-
-    def take(one: Union[Node, int] = None, other: Node = None, alias: Optional[Either] = 1): ...
+    def take(one: Union[Node, int] = None, other: Node = None): ...
 
     schema = parameters_of(take)
     check_schema(schema)
-    assert is_valid({"one": None, "other": None, "alias": None}, schema)
-    assert [each["default"] for each in schema["properties"].values()] == [None, None, 1]
+    assert is_valid({"one": None, "other": None}, schema)
+    assert [each["default"] for each in schema["properties"].values()] == [None, None]
 
 
 def test_a_class_takes_what_its_constructor_takes():
@@ -2158,43 +1768,6 @@ def test_a_description_beside_a_reference_stays_there():
     assert schema_of(Annotated[Node, "First."])["description"] == "First."
 
 
-def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
-    assert schema_of(AttrsLike) == {
-        "description": "Is like an attrs class, as far as we look.",
-        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
-    }
-    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
-    assert alike((value._size, value.shape), (3, Pair(1)))
-    schema = schema_of(PydanticLike)
-    assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}}
-        and "discriminator" not in schema
-    )
-    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
-    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
-    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
-
-
-class Alias:
-    """Be what `type Json = ...` makes from Python 3.12 on."""
-
-    def __init__(self, name, value):
-        self.__name__, self.__type_params__, self.__value__ = name, (), value
-
-    __call__ = None  # so that typing of 3.10 takes it for a type
-
-
-@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
-def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
-    Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {
-        "$ref": "#/$defs/Tree",
-        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
-    }
-    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
-    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
-
-
 # --- properties: any type of ours, any value of it
 OFFSETS = st.none() | st.integers(-86_399, 86_399).map(
     lambda seconds: datetime.timezone(datetime.timedelta(seconds=seconds))
@@ -2215,7 +1788,7 @@ LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of di
         Literal["a", "b"]: st.sampled_from("ab"),
         bytes: st.binary(),
         uuid.UUID: st.uuids(),
-        decimal.Decimal: st.decimals(allow_nan=False),
+        decimal.Decimal: st.decimals(allow_nan=False, allow_infinity=False),
         datetime.date: st.dates(),
         datetime.datetime: st.datetimes(timezones=OFFSETS),
         datetime.time: st.times(timezones=OFFSETS),
@@ -2235,7 +1808,7 @@ SPELLED = {
     datetime.timedelta,
     ipaddress.IPv4Address,
 }
-KEYS = [str, int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]]
+KEYS = [str, *([int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]] if "types" in HERE_ARE else [])]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
 NAMES = st.lists(
     st.sampled_from(["title", "type", "properties", "items", "x", "y_2", "größe"]), min_size=1, max_size=3, unique=True
@@ -2770,30 +2343,6 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
     assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
 
 
-def test_a_field_as_a_default_is_read():
-    def look(
-        place: str = Field(description="Where."),
-        days: int = Field(default=3, metadata=[Says(ge=1)]),
-        when: datetime.date = Field(default=None),          # noqa: B008
-        tags: list = Field(default_factory=list),           # noqa: B008
-    ):
-        return place, days, when, tags
-
-    assert parameters_of(look) == object_with(
-        ["place"],
-        place={**STRING, "description": "Where."},
-        days={**INTEGER, "minimum": 1, "default": 3},
-        when={"anyOf": [text_with(format="date"), NULL], "default": None},
-        tags=array_of({}),
-    )
-    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
-    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
-    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
-    assert made[0] is not made[1]
-    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
-        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
-
-
 def test_odd_parameter_names_survive():
     def odd(
         title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
@@ -2905,33 +2454,6 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
 
 
 @pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
-def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
-    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
-
-
-def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children):
-        return children
-
-    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
-    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
-    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
-
-
-@pytest.mark.parametrize(
     "func, options, problems",
     [
         (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
@@ -2950,23 +2472,6 @@ def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
             {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
             ['parameters: "days" is filled in by the program (leave it out)'],
         ),
-        (
-            forecast,
-            {"parameters": int},
-            [
-                "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": Node},
-            [
-                'parameters: "value" is no parameter (there are: place, days, unit, when)',
-                'parameters: "children" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
         (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
         (type, {}, ["no signature found"]),
     ],
@@ -2979,82 +2484,18 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 
 
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
-    def bad(call: typing.Callable, shape: "Nowhere", who: Injected[str], good: int): ...  # noqa: F821
+    def bad(call: typing.Callable, shape: complex, who: Injected[str], good: int): ...
 
     with pytest.raises(ToolDefinitionError) as caught:
         parameters_of(bad)
     for problem in (
         "call: Callable has no JSON form (write",
-        "shape: NameError: name 'Nowhere' is not defined",
-        'who: has no value (write inject={"who": ...}, or a default)',
+        "shape: complex has no JSON form (write tuple[float, float])",
     ):
         assert problem in str(caught.value)
 
 
 # --- string annotations
-MODULE = """
-import dataclasses, functools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nowhere import Missing
-
-def logged(func):
-    @functools.wraps(func)
-    def wrapper(*args, **kwargs):
-        return func(*args, **kwargs)
-    return wrapper
-
-def make():
-    @dataclasses.dataclass
-    class Local:
-        number: int
-        inner: list[Local] = dataclasses.field(default_factory=list)
-    def use(it: Local, hidden: Missing = None) -> Missing:
-        return Local, it
-    return use
-
-def hides(it: int, hidden: Missing): ...
-"""
-
-
-LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
-
-
-@pytest.fixture(params=LATE)
-def written_apart(tmp_path, monkeypatch, request):
-    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("written_apart")
-    yield module
-    del sys.modules["written_apart"]
-
-
-def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
-    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
-        Local, it = bound_and_called(
-            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
-        )
-        assert alike(it, Local(1, [Local(2)]))
-
-
-def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
-        "it"
-    ]
-    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
-        parameters_of(written_apart.hides)
-
-
-def test_a_class_of_the_calling_function_is_found_by_its_name():
-    @dataclasses.dataclass
-    class Here:
-        number: int
-
-    def use(it: "Here"):
-        return it
-
-    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
@@ -3107,10 +2548,19 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
     assert ToolResult("1", "f", "3") != ToolResult("2", "f", "3")
 
 
+def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
+    assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
+    for wrong in (("text", "image/png"), (b"x", None)):
+        with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
+            Media(*wrong)
+
+
 # ---------------------------------------------------------------------------
-# 8. The wire: the same things as each API spells them
+# 8. The wire: how chat completions spell tools, calls and results
 # ---------------------------------------------------------------------------
-MESSAGE_FORMATS = API_FORMATS[:-1]
+# Tables with a row for each format: the tests of a chapter add that of its API.
+MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+STRICT_IS_HERE = "strict" in HERE_ARE
 CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TREE_OF_NODES = {"type": "object", "required": ["root"], "properties": {"root": {"$ref": "#/$defs/Node"}}, "$defs": {
     "Node": {"type": "object", "required": ["value"], "additionalProperties": False, "properties": {
@@ -3125,22 +2575,17 @@ def parameters_as(api_format, parameters, **options):
     """Give what an API is sent for these parameters, out of its wrapping."""
     schema, = build_tool_schemas([tool_taking(parameters)], api_format=api_format, **options)
     schema = schema.get("function", schema)
-    return next((schema[key] for key in ("parameters", "input_schema", "inputSchema") if key in schema), None)
+    return next((schema[key] for key in ("parameters", "input_schema", "parametersJsonSchema", "inputSchema") if key in schema), None)
 
 
-@pytest.mark.parametrize("api_format, schema", [
-    ("openai-chat", {"type": "function", "function": {"name": "get_weather", "description": "Do it.",
-                                                      "parameters": CITY_ONLY}}),
-    ("openai-responses", {"type": "function", "name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY,
-                          "strict": False}),
-    ("anthropic", {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}),
-    ("gemini", {"name": "get_weather", "description": "Do it.", "parameters": CITY_ONLY}),
-    ("mcp", {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
-             "annotations": {"readOnlyHint": True}}),
-])
-def test_a_tool_is_spelled_as_each_api_wants_it(api_format, schema):
+TOOL_AS = {"openai-chat": {"type": "function", "function": {"name": "get_weather", "description": "Do it.",
+                                                            "parameters": CITY_ONLY}}}
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_a_tool_is_spelled_as_each_api_wants_it(api_format):
     tool = tool_taking(CITY_ONLY, extra={"title": "W", "annotations": {"readOnlyHint": True}, "mine": 1})
-    assert build_tool_schemas([tool], api_format=api_format) == [schema]
+    assert build_tool_schemas([tool], api_format=api_format) == [TOOL_AS[api_format]]
 
 
 @pytest.mark.parametrize("api_format", API_FORMATS)
@@ -3155,23 +2600,24 @@ def test_nobody_shares_what_is_built(api_format):
                 spoil(inner)
         value.clear()
     first = json.dumps(build_tool_schemas([tool], api_format=api_format))
-    for options in ({}, {"strict": True}, {"think_augment": True}):
+    for options in ({}, {"strict": STRICT_IS_HERE}, {"think_augment": True}):
         spoil(build_tool_schemas([tool], api_format=api_format, **options))
     assert json.dumps(build_tool_schemas([tool], api_format=api_format)) == first
     assert json.dumps([tool.parameters, tool.metadata.extra]) == before
 
 
+@pytest.mark.parametrize("api_format", API_FORMATS)
 @pytest.mark.parametrize("parameters", [{}, {"type": "object"}, {"type": "object", "properties": {}}])
-def test_no_parameters_are_spelled_as_each_api_accepts_them(parameters):
-    for api_format in API_FORMATS:
-        sent = parameters_as(api_format, parameters)
-        assert sent == (None if api_format == "gemini" else {"type": "object", "properties": {}})
+def test_no_parameters_are_spelled_as_each_api_accepts_them(parameters, api_format):
+    sent = parameters_as(api_format, parameters)
+    assert sent == (None if api_format == "gemini" else {"type": "object", "properties": {}})
 
 
 @pytest.mark.parametrize("name, words", [("get_weather", "get weather"), ("a-b__c", "a b c"), ("_", "_")])
 def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
-    assert [schema["description"] for api_format in API_FORMATS[2:]
-            for schema in build_tool_schemas([tool_taking({}, name, "")], api_format=api_format)] == [words] * 3
+    for api_format in API_FORMATS:
+        schema, = build_tool_schemas([tool_taking({}, name, "")], api_format=api_format)
+        assert schema.get("function", schema)["description"] == words
 
 
 @pytest.mark.parametrize("says, asked, shown", [
@@ -3180,153 +2626,19 @@ def test_a_tool_without_description_is_sent_with_its_name_in_words(name, words):
 def test_the_reason_is_shown_as_the_tool_says_or_else_as_asked(says, asked, shown):
     tool = tool_taking(CITY_ONLY, think_augment=says)
     for api_format in API_FORMATS:
-        for strict in (None, True):
+        for strict in (None, STRICT_IS_HERE):
             text = json.dumps(build_tool_schemas([tool], api_format=api_format, think_augment=asked, strict=strict))
             assert (TOOLCALL_REASON in text) is shown
 
 
-@pytest.mark.parametrize("says, asked, chat", [
-    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True),
-    (False, True, False)])
-def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
-    tool = tool_taking(CITY_ONLY, strict=says)
-    assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
-    assert build_tool_schemas([tool], strict=asked, api_format="openai-responses")[0]["strict"] is bool(chat)
-    assert "strict" not in build_tool_schemas([tool], strict=asked, api_format="anthropic")[0]
-
-
-@pytest.mark.parametrize("schema, strict", [
-    ({"type": "string", "minLength": 1, "default": "x", "title": "T"}, {"type": ["string", "null"]}),
-    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
-    ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
-    ({"const": 1}, {"anyOf": [{"enum": [1], "type": "integer"}, {"type": "null"}]}),
-    ({"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]},
-     {"anyOf": [{"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]}, {"type": "null"}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "integer"}]},
-     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
-    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"$ref": "#/$defs/d", "description": "D"},
-     {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
-    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
-     {"type": ["array", "null"], "items": {"type": "integer"}}),
-    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
-     {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
-    ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
-    ({"type": "string", "format": "byte"}, {"type": ["string", "null"]}),
-    ({"properties": {"default": {"type": "integer"}}, "additionalProperties": False},
-     {"type": ["object", "null"], "properties": {"default": {"type": ["integer", "null"]}}, "required": ["default"],
-      "additionalProperties": False}),
-])
-def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(schema, strict):
-    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
-    assert parameters_as("openai-chat", parameters, strict=True) == {
-        "type": "object", "properties": {"x": strict}, "required": ["x"], "additionalProperties": False,
-        "$defs": {"d": {"type": "integer"}}}
-
-
-def test_strict_mode_leaves_what_is_required_as_it_is():
-    parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
-    sent = parameters_as("openai-chat", parameters, strict=True)
-    assert sent["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
-
-
-@pytest.mark.parametrize("parameters, fault", [
-    ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}},
-     "a value of any type cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {}, "additionalProperties": True},
-     "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
-     "an object with names of any kind cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
-    ({"type": "object", "properties": {"x": {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [
-        {"properties": {"b": {"type": "string"}}}]}}}, "an object with branches cannot be said"),
-    ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
-    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
-     "#here cannot be said"),
-    ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
-])
-def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
-    with pytest.raises(ToolDefinitionError, match=fault):
-        tool_taking(parameters, strict=True)
-    schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
-    assert schema["function"]["strict"] is False
-    assert [schema] == build_tool_schemas([tool_taking(parameters, strict=False)])
-
-
-def test_what_strict_mode_leaves_out_comes_back_as_left_out():
-    def plan(city: str, days: int = 3, tags: Optional[list[str]] = None):
-        return [city, days, tags]
-    registry = ToolRegistry([plan])
-    schema = registry.get_schemas(strict=True)[0]["function"]
-    assert schema["strict"] and schema["parameters"]["required"] == ["city", "days", "tags"]
-    assert registry.invoke("plan", {"city": "Oslo", "days": None, "tags": None}).value == ["Oslo", 3, None]
-
-
-@pytest.mark.parametrize("schema, gemini", [
-    ({"type": ["integer", "null"], "minimum": 0, "exclusiveMaximum": 9},
-     {"type": "integer", "minimum": 0, "nullable": True}),
-    ({"type": ["integer", "string"], "minimum": 0},
-     {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "minimum": 0}]}),
-    ({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "S"},
-     {"type": "string", "description": "S", "nullable": True}),
-    ({"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "S"},
-     {"anyOf": [{"type": "string", "description": "S", "nullable": True},
-                {"type": "integer", "description": "S", "nullable": True}]}),
-    ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-    ({"enum": ["a", None]}, {"type": "string", "enum": ["a"], "nullable": True}),
-    ({"enum": [1, 2], "description": "N."}, {"type": "integer", "description": "N. One of 1, 2."}),
-    ({"type": "array"}, {"type": "array", "items": {"anyOf": toolreg._GEMINI_ANYTHING}}),
-    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}], "minItems": 2},
-     {"type": "array", "items": {"type": "string"}, "minItems": 2}),
-    ({"type": "string", "format": "uuid", "default": "x", "title": "T"}, {"type": "string"}),
-    ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date-time"}),
-    ({"$ref": "#/$defs/d", "description": "D"}, {"type": "integer", "description": "D"}),
-    ({"$ref": "#/properties/y/items"}, {"type": "boolean"}),
-    ({"allOf": [{"$ref": "#/$defs/d"}, {"minimum": 3}]}, {"type": "integer", "minimum": 3}),
-    ({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
-                {"properties": {"b": {"type": "string"}}}]},
-     {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "string"}}, "required": ["a"]}),
-    ({"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
-      "required": ["$ref", "gone"],
-      "additionalProperties": False, "anyOf": [{"required": ["items"]}]},
-     {"type": "object", "properties": {"$ref": {"type": "string"}, "items": {"type": "string"}},
-      "required": ["$ref", "items"]}),
-    ({}, {"anyOf": toolreg._GEMINI_ANYTHING}),
-    ({"type": "object", "properties": {"a": {"type": "string"}}, "oneOf": [
-        {"properties": {"b": {"type": "string"}}, "required": ["b"]}, {"properties": {"c": {"type": "string"}}}]},
-     {"type": "object", "properties": {name: {"type": "string"} for name in "abc"}}),
-    ({"$ref": "#here"}, {"anyOf": toolreg._GEMINI_ANYTHING}),
-])
-def test_gemini_gets_the_subset_it_takes(schema, gemini):
-    parameters = {"type": "object", "properties": {"x": schema, "y": {"type": "array", "items": {"type": "boolean"}}},
-                  "$defs": {"d": {"type": "integer"}, "h": {"$anchor": "here", "type": "boolean"}}}
-    assert parameters_as("gemini", parameters)["properties"]["x"] == gemini
-
-
-def test_gemini_recursion_is_cut_where_any_depth_can_still_be_sent():
-    root = parameters_as("gemini", TREE_OF_NODES)["properties"]["root"]
-    assert root == {"type": "object", "required": ["value"], "properties": {
-        "value": {"type": "integer"}, "left": {"type": "object", "nullable": True}}}
-
-
-@pytest.mark.parametrize("width", [2, 12])
-def test_gemini_definitions_that_grow_exponentially_stay_small(width):
-    definitions = {f"d{n}": {"type": "object",
-                             "properties": {f"p{m}": {"$ref": f"#/$defs/d{(n + m + 1) % 40}"} for m in range(width)}}
-                   for n in range(40)}
-    sent = parameters_as("gemini", {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}},
-                                    "$defs": definitions})
-    assert len(json.dumps(sent)) < 200_000 and sent["properties"]["x"]["properties"]["p0"]["type"] == "object"
+def test_strict_false_is_sent_as_it_is_said():
+    assert build_tool_schemas([tool_taking(CITY_ONLY)], strict=False)[0]["function"]["strict"] is False
+    assert build_tool_schemas([tool_taking(CITY_ONLY, strict=False)])[0]["function"]["strict"] is False
 
 
 def test_what_a_root_is_merged_of_is_not_shared_with_it():
     parameters = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
-    sent = parameters_as("anthropic", parameters)
+    sent = parameters_as("openai-chat", parameters)
     sent["properties"]["n"].clear()
     assert sent["$defs"] == parameters["$defs"]
 
@@ -3349,12 +2661,18 @@ def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branch
         sent = parameters_as(api_format, parameters)
         assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
         assert sent.keys().isdisjoint(("anyOf", "oneOf", "allOf", "$ref"))
-    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+
+
+def test_references_at_a_root_that_meet_again_and_again_are_written_out_once():
+    definitions = {f"d{n}": {"properties": {f"p{n}": {}}, "anyOf": [
+        {}, *({"$ref": f"#/$defs/d{m}"} for m in range(n + 1, min(n + 13, 40)))]} for n in range(40)}
+    sent = parameters_as("openai-chat", {"$ref": "#/$defs/d0", "$defs": definitions})
+    assert sorted(sent["properties"]) == sorted(f"p{n}" for n in range(40))
 
 
 def test_branches_that_say_different_things_of_a_property_are_both_kept():
     parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in "abda"]}
-    assert parameters_as("anthropic", parameters)["properties"]["kind"] == {
+    assert parameters_as("openai-chat", parameters)["properties"]["kind"] == {
         "anyOf": [{"const": "a"}, {"const": "b"}, {"const": "d"}]}
     registry = ToolRegistry([tool_taking(parameters)])
     assert [registry.invoke("get_weather", {"kind": kind}).is_error for kind in "bc"] == [False, True]
@@ -3369,30 +2687,74 @@ def test_a_parameter_name_is_never_mistaken_for_a_keyword(types):
                   "required": [*types],
                   "additionalProperties": False}
     for api_format in API_FORMATS:
-        for strict in (None, True):
+        for strict in (None, STRICT_IS_HERE):
             sent = parameters_as(api_format, parameters, strict=strict)
             assert {name: each["type"] for name, each in sent["properties"].items()} == types
             assert set(sent["required"]) == set(types)
 
 
-@pytest.mark.parametrize("api_format, auto, none, required, named", [
-    ("openai-chat", "auto", "none", "required", {"type": "function", "function": {"name": "f"}}),
-    ("openai-responses", "auto", "none", "required", {"type": "function", "name": "f"}),
-    ("anthropic", {"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}),
-    ("gemini", *({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
-     {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}),
-])
-def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format, auto, none, required, named):
+CHOICES_AS = {                              # of a word each, of a name, and of several
+    "openai-chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}, {
+        "type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
+            {"type": "function", "function": {"name": name}} for name in "fg"]}}],
+}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_tool_choice_is_spelled_as_each_api_wants_it(api_format):
+    auto, none, required, named, several = CHOICES_AS[api_format]
     choices = [build_tool_choice(choice, api_format=api_format) for choice in ("auto", "none", "required", "any", "f")]
-    assert choices == [auto, none, required, required, named]
+    assert choices == [auto, none, required, required, named] and build_tool_choice(["f"], api_format=api_format) == named
+    if several is None:
+        with pytest.raises(ValueError, match=f"tool_choice: {api_format} takes one name"):
+            build_tool_choice(["f", "g"], api_format=api_format)
+    else:
+        assert build_tool_choice(iter(["f", "g"]), api_format=api_format) == several
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("choice", ["any tool", "", "größe", None, 5, [], ["f", 5], ["a b"]])
+def test_a_tool_choice_that_is_neither_a_word_nor_a_name_is_refused(choice, api_format):
+    with pytest.raises(ValueError, match='tool_choice: must be "auto", .* a list of names'):
+        build_tool_choice(choice, api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_what_a_tool_has_for_an_api_is_added_to_what_is_sent(api_format):
+    plain = tool_taking(CITY_ONLY)
+    more = {"cache_control": {"type": "ephemeral"}, "examples": [{"city": "Oslo"}]}
+    tool = tool_taking(CITY_ONLY, extra={api_format: more, "other": {"a": 1}, "note": "mine"})
+    sent, = build_tool_schemas([tool], api_format=api_format)
+    assert sent == {**build_tool_schemas([plain], api_format=api_format)[0], **more}
+    sent["cache_control"].clear()
+    assert tool.metadata.extra[api_format] == more and more["cache_control"]
+
+
+@pytest.mark.parametrize("says, asked, place", [
+    (None, "first", 0), (None, True, -1), (True, "first", 0), ("first", False, 0), ("first", True, 0), (True, False, -1),
+    (False, "first", None)])
+def test_the_reason_stands_first_where_one_of_them_says_so(says, asked, place):
+    tool = tool_taking({**CITY_ONLY, "properties": {"city": {}, "days": {}}}, think_augment=says)
+    for api_format in API_FORMATS:
+        sent, = build_tool_schemas([tool], api_format=api_format, think_augment=asked)
+        sent = sent.get("function", sent)
+        names = [*next(sent[key] for key in ("parameters", "input_schema", "parametersJsonSchema", "inputSchema")
+                       if key in sent)["properties"]]
+        assert (TOOLCALL_REASON in names) is (place is not None)
+        assert place is None or names[place] == TOOLCALL_REASON
+
+
+def test_a_reason_that_a_foreign_schema_declares_keeps_its_place():
+    declared = {"type": "object", "properties": {"city": {"type": "string"}, TOOLCALL_REASON: {"type": "integer"}}}
+    assert [*parameters_as("openai-chat", declared, think_augment="first")["properties"]] == ["city", TOOLCALL_REASON]
 
 
 @pytest.mark.parametrize("build", [
-    lambda: build_tool_schemas([], api_format="openai"), lambda: build_tool_choice("auto", api_format="mcp"),
-    lambda: parse_tool_calls([], api_format="mcp"), lambda: build_assistant_messages([], api_format="x"),
-    lambda: build_tool_result_messages([], api_format="x"), lambda: collect_stream([], api_format="x")])
+    lambda: build_tool_schemas([], api_format="openai"), lambda: build_tool_choice("auto", api_format="x"),
+    lambda: parse_tool_calls([], api_format=5), lambda: build_assistant_messages([], api_format="x"),
+    lambda: build_tool_result_messages([], api_format="x")])
 def test_an_unknown_format_is_named_with_those_there_are(build):
-    with pytest.raises(ValueError, match="api_format: must be one of openai-chat, .*, gemini.*got"):
+    with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
         build()
 
 
@@ -3408,107 +2770,84 @@ class FunctionCall(SdkObject):
 
 
 ARGUMENTS_TEXT = '{"city": "Oslo"}'
-SPELLED_CALLS = {                           # one per row of the table: what came, its id, the format of the reply
-    "chat": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i",
-             "openai-chat"),
-    "chat object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i",
-                    "openai-chat"),
-    "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None, "openai-chat"),
-    "responses": ({"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT},
-                  "i", "openai-responses"),
-    "responses object": (SdkObject(id="fc_1", call_id="i", type="function_call", name="f", arguments=ARGUMENTS_TEXT),
-                         "i", "openai-responses"),
-    "anthropic": ({"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}, "i", "anthropic"),
-    "anthropic object": (SdkObject(type="tool_use", id="i", name="f", input={"city": "Oslo"}), "i", "anthropic"),
-    "gemini": ({"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}, "i", "gemini"),
-    "gemini without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None, "gemini"),
-    "gemini object": (SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"})), None,
-                      "gemini"),
-    "gemini bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i", "gemini"),
-    "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i", "openai-chat"),
-    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT, "error": None},
-                          "i", "openai-chat"),
-    "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None, "openai-chat"),
-    "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None, "openai-chat"),
-    "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
-    "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i", "openai-chat"),
-    "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i", "openai-chat"),
+SPELLED_CALLS = {                           # for each format to answer in: what came -> its id
+    "openai-chat": {
+        "plain": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i"),
+        "object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i"),
+        "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None),
+        "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i"),
+        "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT,
+                               "error": None}, "i"),
+        "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None),
+        "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None),
+        "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i"),
+    },
 }
 
 
-@pytest.mark.parametrize("call, call_id, reply", SPELLED_CALLS.values(), ids=SPELLED_CALLS)
-def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(call, call_id, reply):
-    for response in ([call], (call,), call):
-        got, = parse_tool_calls(response)
-        assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
-    assert toolreg._read_calls([call])[0] == reply and toolreg._read_calls([call], "anthropic")[0] == "anthropic"
-    ids = {got.id for got in parse_tool_calls([call, call])}
-    assert len(ids) == (1 if call_id else 2)                       # a missing id is made up, each time a new one
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(api_format):
+    for call, call_id in SPELLED_CALLS[api_format].values():
+        for response in ([call], (call,), call):
+            got, = parse_tool_calls(response)
+            assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
+        assert toolreg._read_calls([call])[0] == api_format
+        assert toolreg._read_calls([call], "openai-chat")[0] == "openai-chat"
+        ids = {got.id for got in parse_tool_calls([call, call])}
+        assert len(ids) == (1 if call_id else 2)                   # a missing id is made up, each time a new one
 
 
-CHAT_CALL = SPELLED_CALLS["chat"][0]
+CHAT_CALL = SPELLED_CALLS["openai-chat"]["plain"][0]
+LANGCHAIN_CALL, INVALID_CALL = [SPELLED_CALLS["openai-chat"][key][0] for key in ("langchain", "langchain invalid")]
 SPELLED_MESSAGES = {
-    "chat": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
-    "chat response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
-                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
-    "chat object": SdkObject(choices=[SdkObject(message=SdkObject(
-        role="assistant", content=None, tool_calls=[SPELLED_CALLS["chat object"][0]]))]),
-    "chat choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    "ollama": {"model": "m", "done": True,
-               "message": {"role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["ollama"][0]]}},
-    "responses": {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []},
-                                             SPELLED_CALLS["responses"][0]]},
-    "responses items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
-                        SPELLED_CALLS["responses"][0]],
-    "anthropic": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, SPELLED_CALLS["anthropic"][0]]},
-    "anthropic object": SdkObject(type="message", role="assistant", content=[SPELLED_CALLS["anthropic object"][0]]),
-    "anthropic blocks": [{"type": "thinking", "thinking": "…"}, SPELLED_CALLS["anthropic"][0]],
-    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]]}}]},
-    "gemini object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model",
-        parts=[SPELLED_CALLS["gemini object"][0]]))]),
-    "gemini parts": [{"text": "Hm."}, SPELLED_CALLS["gemini"][0]],
-    "langchain": SdkObject(type="ai", content=[SPELLED_CALLS["anthropic"][0]], additional_kwargs={},
-                           invalid_tool_calls=[],
-                           tool_calls=[SPELLED_CALLS["langchain"][0]]),
-    "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
-                                   invalid_tool_calls=[SPELLED_CALLS["langchain invalid"][0]]),
+    "openai-chat": {
+        "plain": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
+        "response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
+                                  "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
+        "object": SdkObject(choices=[SdkObject(message=SdkObject(
+            role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
+        "the first of two": {"choices": [{"message": {"role": "assistant", "tool_calls": [CHAT_CALL]}},
+                                         {"message": {"role": "assistant", "content": "Hello."}}]},
+        "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
+        "ollama": {"model": "m", "done": True, "message": {
+            "role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["openai-chat"]["ollama"][0]]}},
+        "langchain": SdkObject(type="ai", content=[{"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}],
+                               additional_kwargs={}, invalid_tool_calls=[], tool_calls=[LANGCHAIN_CALL]),
+        "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
+                                       invalid_tool_calls=[INVALID_CALL]),
+    },
 }
 
 
-@pytest.mark.parametrize("message", SPELLED_MESSAGES.values(), ids=SPELLED_MESSAGES)
-def test_a_message_is_read_in_every_wrapping(message):
-    for response in (message, message if isinstance(message, list) else [message]):
-        assert [(call.name, call.arguments) for call in parse_tool_calls(response)] == [("f", {"city": "Oslo"})]
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_message_is_read_in_every_wrapping(api_format):
+    for message in SPELLED_MESSAGES[api_format].values():
+        for response in (message, message if isinstance(message, list) else [message]):
+            assert [(call.name, call.arguments) for call in parse_tool_calls(response)] == [("f", {"city": "Oslo"})]
 
 
-@pytest.mark.parametrize("response", [
+WITHOUT_CALLS = {"openai-chat": [
     [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None},
-    {"role": "assistant"},
-    {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []}, {"output": []},
-    {"role": "model", "parts": [{"text": "x"}]},
-    {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, {"tool_calls": []},
-    {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"inlineData": {"data": ""}}]},
-    {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1),
-    SdkObject(type="human", content="Hi.", additional_kwargs={}),
-    {"role": "assistant", "content": [{"type": "server_tool_use", "id": "s", "name": "web_search",
-                                       "input": {"q": "x"}}]},
-    [{"type": "web_search_call", "id": "ws", "action": {}},
-     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"}],
-    [{"type": "custom", "id": "c", "custom": {"name": "f", "input": "x"}}],
+    {"role": "assistant"}, {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []},
+    {"tool_calls": []}, SdkObject(type="human", content="Hi.", additional_kwargs={}),
     SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={}),
-], ids=str)
-def test_a_message_without_calls_for_us_gives_none(response):
-    assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
+]}
 
 
-@pytest.mark.parametrize("response", [
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_message_without_calls_for_us_gives_none(api_format):
+    for response in WITHOUT_CALLS[api_format]:
+        assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
+
+
+UNREADABLE = {"openai-chat": [
     None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
-    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["chat"]],
-    [SPELLED_MESSAGES["chat"], SPELLED_MESSAGES["chat"]],
-    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["langchain"]],
-    [SPELLED_MESSAGES["anthropic object"], SPELLED_MESSAGES["anthropic object"]],
-    {"choices": [{"message": SPELLED_MESSAGES["chat"]}, {"message": SPELLED_MESSAGES["chat"]}]},
-    [CHAT_CALL, SPELLED_CALLS["anthropic"][0]], [CHAT_CALL, {"type": "function", "function": None}],
+    [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
+    [SPELLED_MESSAGES["openai-chat"]["plain"]] * 2,
+    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]],
+    [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
     {"role": "assistant", "content": 5}, {"role": "assistant", "tool_calls": "f(1)"},
@@ -3520,15 +2859,19 @@ def test_a_message_without_calls_for_us_gives_none(response):
     {"role": "assistant", "content": [{"text": "Hm."}, {"toolUse": {"toolUseId": "i", "name": "f", "input": {}}}]},
     {"output": {"message": {"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]}}},
     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "arguments": {"x": 1}}]},
-], ids=str)
-def test_what_is_no_message_and_no_call_is_refused_never_guessed(response):
-    with pytest.raises(TypeError, match="api_format="):
-        parse_tool_calls(response)
+]}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_what_is_no_message_and_no_call_is_refused_never_guessed(api_format):
+    for response in UNREADABLE.get(api_format, ()):
+        with pytest.raises(TypeError, match="api_format="):
+            parse_tool_calls(response)
 
 
 @pytest.mark.parametrize("answer", [
     "hello", None, [], {"choices": []}, {"role": "user", "content": "Hi."}, {"output_text": "Hi."},
-    SPELLED_CALLS["chat"][0]["function"]["arguments"], {"choices": [{"message": {"role": "user", "content": "x"}}]}],
+    ARGUMENTS_TEXT, {"choices": [{"message": {"role": "user", "content": "x"}}]}],
     ids=str)
 def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
     text = f'the model gave {json.dumps(answer)} (must be an assistant message, as {{"role": "assistant", "content": …}}; ' \
@@ -3539,24 +2882,25 @@ def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
         assert str(caught.value) == text and caught.value.__cause__
 
 
-@pytest.mark.parametrize("part", [
-    {"functionCall": {"name": "f", "args": {}, "willContinue": True}},
-    SdkObject(function_call=FunctionCall(id=None, name="f", args={"x": 1}, will_continue=True)),
-    {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
-    {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}])
-def test_a_call_that_says_it_goes_on_is_never_run_without_the_rest(part):
-    assert parse_tool_calls([part])[0].arguments == "{"
+def test_a_custom_call_that_nobody_offered_is_answered_with_an_error():
+    message = {"role": "assistant", "tool_calls": [CHAT_CALL, {"id": "c", "type": "custom",
+                                                             "custom": {"name": "code", "input": "print(1)"}}]}
+    registry = ToolRegistry()
+    registry.register(lambda city: city, name="f")
+    plain, custom = registry.respond(message)
+    assert plain["content"] == "Oslo"
+    assert (custom["tool_call_id"], "there is no tool" in custom["content"]) == ("c", True)
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["i", "c"]
 
 
-def test_calls_of_several_formats_are_answered_as_asked_for():
-    calls = parse_tool_calls([CHAT_CALL, SPELLED_CALLS["anthropic"][0]], api_format="openai-chat")
-    assert [call.name for call in calls] == ["f", "f"]
+GOES_ON = {"openai-chat": []}              # calls that say that there is more to come
 
 
-@pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
-def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
-    item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
-    assert parse_tool_calls([item])[0].arguments == expected
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_call_that_says_it_goes_on_is_never_run_without_the_rest(api_format):
+    for part in GOES_ON.get(api_format, ()):
+        assert parse_tool_calls([part])[0].arguments == "{"
 
 
 call_names = st.text("abcdefgh_", min_size=1, max_size=8)
@@ -3579,31 +2923,27 @@ def test_calls_survive_the_round_trip_through_every_format(calls, api_format):
         assert (mended, read) == (messages, calls)
 
 
+TEXT_IS_KEPT = ["openai-chat"]              # formats whose arguments are text; the others take only objects
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 @pytest.mark.parametrize("text", ['{"city": "Os', "[1, 2]", "oops", '"x"'])
-def test_a_text_that_is_no_object_survives_where_the_api_has_text(text):
-    call = ToolCall("i", "f", text)
-    for api_format in ("openai-chat", "openai-responses"):
-        assert parse_tool_calls(build_assistant_messages([call], api_format=api_format)) == [call]
-    assert build_assistant_messages([call], api_format="anthropic")[0]["content"][0]["input"] == {}
-    assert build_assistant_messages([call], api_format="gemini")[0]["parts"][0]["functionCall"]["args"] == {}
+def test_a_text_that_is_no_object_survives_where_the_api_has_text(text, api_format):
+    message, = build_assistant_messages([ToolCall("i", "f", text)], api_format=api_format)
+    kept = text if api_format in TEXT_IS_KEPT else {}
+    assert parse_tool_calls([message]) == [ToolCall("i", "f", kept)]
 
 
-@pytest.mark.parametrize("api_format, assistant, tool", [
-    ("openai-chat", [{"role": "assistant", "content": "", "tool_calls": [
+MESSAGES_AS = {                             # the assistant's, the tools'
+    "openai-chat": ([{"role": "assistant", "content": "", "tool_calls": [
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "é"}'}}]}],
      [{"role": "tool", "tool_call_id": "a", "content": "ok"}, {"role": "tool", "tool_call_id": "b", "content": "bad"}]),
-    ("openai-responses", [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
-     [{"type": "function_call_output", "call_id": "a", "output": "ok"},
-      {"type": "function_call_output", "call_id": "b", "output": "bad"}]),
-    ("anthropic", [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f",
-                                                      "input": {"x": "é"}}]}],
-     [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
-                                   {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}]),
-    ("gemini", [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
-     [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
-                                 {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}]),
-])
-def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool):
+}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_messages_are_spelled_as_each_api_wants_them(api_format):
+    assistant, tool = MESSAGES_AS[api_format]
     assert build_assistant_messages([ToolCall("a", "f", {"x": "é"})], api_format=api_format) == assistant
     results = [ToolResult("a", "f", "ok"), ToolResult("b", "g", "bad", is_error=True)]
     assert build_tool_result_messages(iter(results), api_format=api_format) == tool
@@ -3611,43 +2951,23 @@ def test_messages_are_spelled_as_each_api_wants_them(api_format, assistant, tool
     assert build_tool_result_messages([], api_format=api_format) == []
 
 
-def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
-    call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
-    message, = build_assistant_messages([call], api_format="gemini")
-    assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
-    answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
-    assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+KEPT_TURNS = {                              # what a model answers -> how it stands in the history
+    "openai-chat": [
+        ({"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}, ...),
+        ({"role": "assistant", "content": "Hello."}, ...),
+        (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
+        (SPELLED_MESSAGES["openai-chat"]["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
+    ],
+}
 
 
-@pytest.mark.parametrize("api_format, message", [
-    ("openai-chat", {"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}),
-    ("openai-chat", {"role": "assistant", "content": "Hello."}),
-    ("anthropic", {"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                                                    SPELLED_CALLS["anthropic"][0]]}),
-    ("anthropic", {"role": "assistant", "content": "Hello."}),
-    ("gemini", {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}),
-    ("openai-responses", [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
-                          SPELLED_CALLS["responses"][0]]),
-])
-def test_a_turn_is_kept_as_it_came(api_format, message):
-    messages, calls = toolreg._read_turn(message, api_format)
-    assert messages == (message if isinstance(message, list) else [message])
-    assert [call.name for call in calls] == ["f"] * len(parse_tool_calls(message))
-
-
-@pytest.mark.parametrize("api_format, answer, message", [
-    ("openai-chat", SPELLED_MESSAGES["chat response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
-    ("anthropic", {"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}},
-     {"role": "assistant", "content": []}),
-    ("gemini", SPELLED_MESSAGES["gemini"], SPELLED_MESSAGES["gemini"]["candidates"][0]["content"]),
-    ("openai-responses", SPELLED_MESSAGES["responses"], SPELLED_MESSAGES["responses"]["output"]),
-    ("openai-chat", SPELLED_MESSAGES["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
-    ("gemini", {"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
-    ("anthropic", [ToolCall("i", "f", {})],
-     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}),
-])
-def test_a_turn_is_taken_out_of_its_wrapping_or_translated(api_format, answer, message):
-    assert toolreg._read_turn(answer, api_format)[0] == (message if isinstance(message, list) else [message])
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_turn_is_kept_as_it_came_or_translated(api_format):
+    for answer, kept in KEPT_TURNS[api_format]:
+        kept = answer if kept is ... else kept
+        messages, calls = toolreg._read_turn(answer, api_format)
+        assert messages == (kept if isinstance(kept, list) else [kept])
+        assert [call.name for call in calls] == ["f"] * len(parse_tool_calls(answer))
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
@@ -3656,7 +2976,7 @@ def test_the_parts_of_a_turn_may_be_objects_of_an_sdk(api_format):
         def model_dump(self, **options):
             return json.loads(json.dumps(self.__dict__))
     message = build_assistant_messages([ToolCall("a", "f", {"x": 1})], api_format=api_format)[0]
-    key = toolreg._PARTS.get(api_format)
+    key = toolreg._APIS[api_format].parts
     parts = [Part(**part) for part in message[key]] if key else [Part(**message)]
     answer = {**message, key: parts} if key else parts
     assert toolreg._read_turn(answer, api_format) == ([message], [ToolCall("a", "f", {"x": 1})])
@@ -3676,251 +2996,102 @@ def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
         assert parse_tool_calls(messages) == calls
 
 
-def test_a_text_that_anthropic_or_gemini_would_not_take_back_is_mended_in_the_history():
-    cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
-    messages, calls = toolreg._read_turn(cut, "anthropic")
-    assert messages[0]["content"][0]["input"] == {} and calls[0].arguments == '{"city": "O'
+def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
     langchain = SdkObject(content="Hm.", tool_calls=[],
                           invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
     messages, calls = toolreg._read_turn(langchain, "openai-chat")
     assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert messages[0]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert parse_tool_calls(messages) == calls
+    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
 
 
-def chat_chunks(*deltas, finish="tool_calls"):
-    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]}
-              for delta in deltas]
-    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
+ANSWERS_AS = {                              # a whole answer, of (its message, why it ended)
+    "openai-chat": lambda message, reason: {"choices": [{"message": message, "finish_reason": reason}]}}
+CUT_BY, TAKEN_BACK_BY = {"openai-chat": "length"}, {"openai-chat": "content_filter"}
 
 
-def call_delta(index=None, call_id=None, name=None, arguments=None):
-    entry = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
-    return {key: value for key, value in entry.items() if key == "function" or value is not None}
-
-
-@pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
-      [call_delta(1, None, None, "{}")],
-      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
-    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
-     [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
-     [("a", "f", "{}"), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]],
-     [("a", "get_weather", "{}")]),
-    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
-     [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
-    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
-     [("a", "f", "{}"), ("b", "f", "{}")]),
-    ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
-     [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
-])
-def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
-    message = collect_stream(chat_chunks(*deltas))
-    got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
-    assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
-    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
-
-
-def test_chat_text_and_what_servers_add_is_kept():
-    chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
-              {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
-              {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
-              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"),
-                                                      "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
-              {"choices": [], "usage": {"total_tokens": 1}}]
-    message = collect_stream(chunks)
-    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
-    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
-    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
-
-
-def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
-    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
-    assert [call.name for call in calls] == ["f", "g"]
-
-
-def test_an_end_without_reason_after_a_whole_call_cuts_nothing():
-    deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
-    for finish, arguments in ((None, {}), ("length", "{")):
-        calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
-        assert [call.arguments for call in calls] == [arguments, {"x": 1}]
-
-
-def test_a_message_in_place_of_a_delta_is_taken_whole():
-    message = {"role": "assistant", "content": "Hm.", "tool_calls": [
-        {"type": "function", "function": {"name": "f", "arguments": ""}},
-        {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]}
-    for chunk in ({"choices": [{"message": message, "finish_reason": "stop"}]},
-                  {"model": "m", "message": message, "done": True, "done_reason": "stop"}):
-        got = collect_stream([chunk])
-        assert got["content"] == "Hm." and got["role"] == "assistant"
-        assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
-    whole = {"type": "message", "role": "assistant", "content": [ANTHROPIC_EVENTS[6]["content_block"]]}
-    for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
-        got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
-        assert parse_tool_calls(got)[0].arguments == arguments
-    response = SPELLED_MESSAGES["responses"]
-    assert collect_stream([response], api_format="openai-responses") == response["output"]
-
-
-def test_the_chunks_of_ollama_are_read():
-    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
-    call = {"function": {"name": "f", "arguments": {}}}
-    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
-                                        "done": False},
-                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
-    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
-
-
-def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
-    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
-    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
-    old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
-                                                                          {"arguments": "{}"})]
-    with pytest.raises(TypeError, match="unknown spelling"):
-        parse_tool_calls(collect_stream(old))
-
-
-RESPONSES_EVENTS = [
-    {"type": "response.created", "response": {"id": "r", "output": []}},
-    {"type": "response.output_item.added", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
-    {"type": "response.output_item.done", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
-    {"type": "response.output_item.added", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
-              "status": "in_progress"}},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
-    {"type": "response.output_item.done", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
-              "status": "completed"}},
-    {"type": "response.completed", "response": {"id": "r", "output": []}},
-]
-ANTHROPIC_EVENTS = [
-    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
-    {"type": "ping"},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
-    {"type": "content_block_stop", "index": 0},
-    {"type": "content_block_start", "index": 1,
-     "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
-    {"type": "content_block_stop", "index": 1},
-    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
-    {"type": "message_stop"},
-]
-GEMINI_CHUNKS = [
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
-    {"candidates": [{"content": {"role": "model",
-                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                            "thoughtSignature": "c2ln"}]}}]},
-    {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
-]
-CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
-               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')],
-                            [call_delta(0, None, None, '"Oslo"}')])]
-SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS,
-                   "gemini": GEMINI_CHUNKS}
-
-
-@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
-def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
-    message = collect_stream(iter(SPELLED_STREAMS[api_format]), api_format=api_format)
-    assert parse_tool_calls(message) == [ToolCall("i", "f", {"city": "Oslo"})]
-    assert toolreg._read_turn(message, api_format)[0] == (message if isinstance(message, list) else [message])
-
-    async def chunks():
-        for chunk in SPELLED_STREAMS[api_format]:
-            yield chunk
-    assert asyncio.run(acollect_stream(chunks(), api_format=api_format)) == message
-
-
-def test_text_and_thoughts_of_a_stream_are_kept():
-    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
-    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
-    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
-    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
-        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                  "thoughtSignature": "c2ln"}]
-
-
-@pytest.mark.parametrize("api_format", SPELLED_STREAMS)
-def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format):
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_cut_answer_runs_only_calls_whose_arguments_came_also_when_it_is_read_again(api_format):
     ran = []
     registry = ToolRegistry()
-    registry.register(lambda city="": ran.append(city), name="f")
-    for end in range(len(SPELLED_STREAMS[api_format])):
-        message = collect_stream(SPELLED_STREAMS[api_format][:end], api_format=api_format)
-        registry.respond(message)
-    assert set(ran) <= {"Oslo"}
+    registry.register(lambda path="/": ran.append(path), name="wipe")
+    calls = [ToolCall("a", "wipe", {"path": "x"}), ToolCall("b", "wipe", {})]
+    message = build_assistant_messages(calls, api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, CUT_BY[api_format])
+    registry.respond(answer)
+    assert ran == ["x"]
+    history, read = toolreg._read_turn(answer, api_format)
+    assert [call.arguments for call in read] == [{"path": "x"}, "{"] == [call.arguments for call in parse_tool_calls(history)]
+    registry.respond(ANSWERS_AS[api_format](message, None))
+    assert ran == ["x", "x", "/"]
 
 
-def test_the_text_of_a_message_that_was_cut_is_kept():
-    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
-    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
-    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_an_answer_that_was_taken_back_runs_no_calls(api_format):
+    message = build_assistant_messages([ToolCall("a", "f", {"path": "x"})], api_format=api_format)
+    message = message if api_format == "openai-responses" else message[0]
+    answer = ANSWERS_AS[api_format](message, TAKEN_BACK_BY.get(api_format))
+    assert [call.arguments for call in parse_tool_calls(answer)] == ["{" if api_format in TAKEN_BACK_BY else {"path": "x"}]
 
 
-TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("name", ["multi_tool_use.parallel", "größe", "a b", "x" * 80, "f\n"])
+def test_a_name_that_a_model_made_up_is_legal_in_the_history_and_itself_in_the_error(name, api_format):
+    answer = build_assistant_messages([ToolCall("a", "f", {})], api_format=api_format)
+    answer = json.loads(json.dumps(answer).replace('"f"', json.dumps(name)))
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    result, = ToolRegistry().execute_tool_calls(calls)
+    assert calls[0].name == name and toolreg._shown(name) in result.content
+    results = build_tool_result_messages([result], api_format=api_format)
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", parse_tool_calls(history)[0].name)
+    assert all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", found) for found in re.findall('"name": "(.*?)"', json.dumps(results)))
 
 
-@pytest.mark.parametrize("api_format, chunks", [
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
-    ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
-        "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
-    ("anthropic", [{"type": "content_block_start", "index": 0,
-                    "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
-        "type": "input_json_delta", "partial_json": " "}}]),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
-                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
-    ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
-])
-def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
-    message = collect_stream(chunks, api_format=api_format)
-    assert parse_tool_calls(message)[0].arguments == "{"
-    registry = ToolRegistry()
-    registry.register(lambda: "ran", name="f")
-    assert "the text ends too early" in str(registry.respond(message))
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_lone_surrogates_never_reach_a_message(api_format):
+    answer = build_assistant_messages([ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]})], api_format=api_format)
+    history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
+    results = build_tool_result_messages([ToolResult(calls[0].id, "f", "a\ud800é")], api_format=api_format)
+    assert json.dumps([history, results], ensure_ascii=False).encode()
+    assert "a\\ud800é" in str(results).replace("\\\\", "\\")
 
 
-def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
-    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
-    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
-    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
+@pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])
+def test_an_object_that_stands_for_what_is_absent_is_none(kind):
+    absent = type(kind, (), {})()
+    message = SdkObject(role="assistant", content=absent, tool_calls=[
+        SdkObject(id=absent, type=absent, function=SdkObject(name="f", arguments=absent))])
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == [("f", {})]
+    assert parse_tool_calls(SdkObject(role="assistant", content="Hi.", tool_calls=absent)) == []
 
 
-@pytest.mark.parametrize("api_format, chunk", [
-    ("openai-chat", {"error": {"message": "overloaded"}}),
-    ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
-    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
-    ("gemini", {"error": {"code": 503}})])
-def test_an_error_in_a_stream_is_raised(api_format, chunk):
-    with pytest.raises(ToolRegError, match="stream: the server reported an error"):
-        collect_stream([chunk], api_format=api_format)
+@pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
+def test_what_waits_for_an_answer_is_never_skipped(entry):
+    with pytest.raises(TypeError, match="api_format="):
+        parse_tool_calls({"role": "assistant", "tool_calls": [CHAT_CALL, entry]})
+
+
+def test_a_call_of_an_unknown_type_damages_nobodys_id():
+    weird = {**CHAT_CALL, "id": "w", "type": "weird"}
+    message = {"role": "assistant", "content": "", "tool_calls": [weird, CHAT_CALL]}
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["w", "i"]
+
+
+def test_what_an_sdk_added_for_the_program_is_not_sent_back():
+    class Model(SdkObject):
+        def model_dump(self, exclude, **_):
+            return {key: value.model_dump(exclude.get(key, {})) if isinstance(value, Model) else
+                    [each.model_dump(exclude.get(key, {}).get(at, {})) for at, each in enumerate(value)]
+                    if isinstance(value, list) else value for key, value in self.__dict__.items()
+                    if exclude.get(key) is not True}
+
+    class Parsed(Model):
+        __api_exclude__ = {"parsed"}
+    call = Parsed(parsed=1, id="i", type="function", function=Parsed(parsed=2, name="f", arguments=ARGUMENTS_TEXT))
+    message = Parsed(role="assistant", content="", parsed={"x": 1}, tool_calls=[call])
+    assert toolreg._read_turn(message, "openai-chat")[0] == [{"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}]
 
 
 JUNK = [None, 5, 1e300, "x", "", True, [], {}, [None], [[]], {"type": "function"}, 10**30, ...]      # ...: left out
@@ -3938,36 +3109,17 @@ def spoiled(draw, value):
     return copy
 
 
-PLAIN_MESSAGES = [message for message in SPELLED_MESSAGES.values() if "SdkObject" not in repr(message)]
-
-
 @settings(max_examples=100)
-@given(st.sampled_from([*SPELLED_STREAMS]), st.data())
-def test_whatever_a_server_sends_is_read_or_refused_in_clear_words(api_format, data):
+@given(st.sampled_from(MESSAGE_FORMATS), st.data())
+def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format, data):
     registry = ToolRegistry()
     registry.register(lambda city="": city, name="f")
-    chunks = data.draw(spoiled(SPELLED_STREAMS[api_format]))
-    messages = [lambda: data.draw(st.sampled_from(PLAIN_MESSAGES).flatmap(spoiled)),
-                lambda: collect_stream(chunks if isinstance(chunks, list) else [chunks], api_format=api_format)]
-    for message_of in messages:
-        try:
-            message = message_of()
-            json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
-        except ToolRegError as error:                   # what the server reported itself
-            assert "the server reported an error" in str(error)
-        except TypeError as error:
-            assert re.search("^stream: |^the model gave |api_format=", str(error)), error
-
-
-def test_what_an_api_is_known_to_refuse_is_left_out():
-    parameters = {"type": "object", "properties": {
-        "code": {"description": "A code.", "type": "string", "pattern": "^(?=a)ab$"}, "plain": {"type": "string", "pattern": "^a"},
-        "choice": {"enum": ["", "a"]}}, "required": ["code", "plain", "choice"], "additionalProperties": False}
-    tool = Tool("t", "", parameters, print)
-    strict = tool.get_schema(strict=True)["function"]["parameters"]["properties"]
-    assert strict["code"] == {"type": "string", "description": "A code."} and list(strict["code"])[0] == "type"
-    assert strict["plain"]["pattern"] == "^a"
-    assert tool.get_schema("gemini")["parameters"]["properties"]["choice"]["enum"] == ["a"]
+    plain = [message for message in SPELLED_MESSAGES[api_format].values() if "SdkObject" not in repr(message)]
+    message = data.draw(st.sampled_from(plain).flatmap(spoiled))
+    try:
+        json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
+    except TypeError as error:
+        assert re.search("^the model gave |api_format=", str(error)), error
 
 
 # ---------------------------------------------------------------------------
@@ -3995,18 +3147,6 @@ def test_a_made_name_is_always_legal_and_always_the_same(wished, distinct):
     name = toolreg._legal_name(wished, distinct)
     assert re.match(toolreg._LEGAL_NAME, name) and name == toolreg._legal_name(wished, distinct)
     assert toolreg._legal_name(name) == name
-
-
-@pytest.mark.parametrize("options, fault", [
-    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
-    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
-    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
-    ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
-])
-def test_metadata_that_cannot_be_kept_is_refused(options, fault):
-    with pytest.raises(ToolDefinitionError) as caught:
-        ToolMetadata(**options)
-    assert str(caught.value) == fault
 
 
 def test_tags_are_a_set_and_one_text_is_one_tag():
@@ -4091,40 +3231,15 @@ def test_a_renamed_copy_keeps_how_arguments_are_converted():
     assert tool.run({"day": "2024-02-29"}) == 2024 and tool.name == "year_of"
 
 
-def test_async_functions_and_generators_run_to_their_end_on_both_paths():
-    async def later(x: int) -> int:
-        await asyncio.sleep(0)
-        return x
-
-    async def agenerate(x: int):
-        for i in range(x):
-            yield i
-
-    def generate(x: int):
-        yield from range(x)
-
-    def hidden(x: int):
-        return later(x)
-    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
-        tool = Tool.from_function(func)
-        assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
-
-
-def test_the_background_loop_is_kept_between_calls():
-    async def which() -> int:
-        return id(asyncio.get_running_loop())
-    tool = Tool.from_function(which)
-    assert tool.run({}) == tool.run({})
-
-
-def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
-    async def inner() -> int:
-        return 1
-
-    async def outer() -> int:
-        return Tool.from_function(inner).run({})
-    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
-        Tool.from_function(outer).run({})
+def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
+    def when(day: datetime.date) -> int:
+        return day.year
+    tool = Tool.from_function(when)
+    with pytest.raises(ToolArgumentError) as caught:
+        tool.run({"day": "2024-02-30"})
+    assert str(caught.value).startswith('the arguments do not fit the parameters of "when":\n- day: ')
+    assert ToolRegistry([when]).invoke("when", {"day": "2024-02-30"}).content == (
+        f"Error: {caught.value}\nFix the arguments and call the tool again.")
 
 
 def test_the_importers_list_names_what_it_left_out():
@@ -4134,7 +3249,7 @@ def test_the_importers_list_names_what_it_left_out():
     def fail(name):
         raise ToolDefinitionError("no good")
     with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
-        tools = toolreg._usable("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
     assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
     names = [tool.name for tool in tools]
     assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
@@ -4162,6 +3277,19 @@ def wire(name, arguments, call_id="call_1"):
 
 def weather_registry(**options):
     return ToolRegistry([get_weather, add], **options)
+
+
+def turns(registry, calls, **options):
+    """Give the results of a turn on every path that this copy has."""
+    results = [registry.execute_tool_calls(calls, **options)]
+    if "async" in HERE_ARE:
+        results.append(asyncio.run(registry.aexecute_tool_calls(calls, **options)))
+    return results
+
+
+def invoked(registry, *call):
+    """Give the results of one call on every path that this copy has."""
+    return [registry.invoke(*call), *([asyncio.run(registry.ainvoke(*call))] if "async" in HERE_ARE else [])]
 
 
 # --- which tools there are
@@ -4196,9 +3324,8 @@ def test_a_registry_has_no_name(tools):
 
 
 @pytest.mark.parametrize("options, fault", [
-    ({"executor": "process"}, "executor.submit: must be callable"), ({"before_call": "x"}, "before_call: must be callable"),
-    ({"after_call": 5}, "after_call: must be callable")])
-def test_hooks_and_executors_that_are_none_are_refused_at_once(options, fault):
+    ({"before_call": "x"}, "before_call: must be callable"), ({"after_call": 5}, "after_call: must be callable")])
+def test_hooks_that_are_none_are_refused_at_once(options, fault):
     with pytest.raises(TypeError, match=fault):
         ToolRegistry(**options)
 
@@ -4323,6 +3450,7 @@ def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_say
     assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
 
 
+@of("strict")
 def test_strict_needs_coercion():
     with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
         ToolRegistry([add], coerce=False).get_schemas(strict=True)
@@ -4363,10 +3491,9 @@ class Unprintable(Exception):
 def test_a_tool_that_raises_is_an_error_result_with_its_text(error, content):
     registry = ToolRegistry()
     registry.register(raising(error), name="t")
-    result = registry.invoke("t", {})
-    assert result.content == content + "\nIf the arguments are the cause, change them; else go on without it."
-    assert result.is_error and result.error is error and result.value is None
-    assert asyncio.run(registry.ainvoke("t", {})).content == result.content
+    for result in invoked(registry, "t", {}):
+        assert result.content == content + "\nIf the arguments are the cause, change them; else go on without it."
+        assert result.is_error and result.error is error and result.value is None
 
 
 def test_a_tool_error_goes_to_the_model_word_for_word():
@@ -4445,19 +3572,9 @@ def test_what_after_call_raises_is_raised():
     assert len(caught.value.results) == 3
 
 
-def test_hooks_may_be_async_on_both_paths():
-    seen = []
-    async def hook(call, other):
-        await asyncio.sleep(0)
-        seen.append(call.name)
-    registry = ToolRegistry([add], before_call=hook, after_call=hook)
-    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
-    assert seen == ["add"] * 4
-
-
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
-    (float("nan"), '"NaN"'), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), '"2024-02-29"'), ({1: {2}}, '{"1": [2]}'),
+    (float("nan"), "NaN"), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), "2024-02-29"), ({1: {2}}, '{"1": [2]}'),
 ])
 def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
     registry = ToolRegistry()
@@ -4499,7 +3616,7 @@ def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
 
 def test_a_tool_that_words_its_own_answer_gives_text_and_value():
     registry = ToolRegistry([])
-    registry.register(lambda: toolreg._Answer("2 images", [1, 2]), name="t")
+    registry.register(lambda: Answer("2 images", [1, 2]), name="t")
     assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
 
 
@@ -4509,15 +3626,10 @@ def test_each_call_runs_in_a_copy_of_the_callers_context():
         before = variable.get()
         variable.set("touched")
         return before
-    async def atouch() -> str:
-        await asyncio.sleep(0)
-        return touch()
-    registry = ToolRegistry([touch, atouch])
+    registry = ToolRegistry([touch])
     variable.set("callers")
-    calls = [wire(name, {}, f"{name}{i}") for i in range(3) for name in ("touch", "atouch")]
-    async def both():
-        return [await registry.ainvoke(calls[0]), await registry.ainvoke(calls[1]), *await registry.aexecute_tool_calls(calls)]
-    results = [registry.invoke(calls[0]), registry.invoke(calls[1]), *registry.execute_tool_calls(calls), *asyncio.run(both())]
+    calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
+    results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
     assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
 
 
@@ -4528,73 +3640,7 @@ def threads():
     return threading
 
 
-def test_a_tool_that_takes_too_long_is_an_error_and_its_neighbours_are_not():
-    release = threading.Event()
-    def hang() -> None:
-        release.wait(20)
-    async def ahang() -> None:
-        await asyncio.sleep(20)
-    registry = ToolRegistry([add])
-    for func in (hang, ahang):
-        registry.register(func, metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("ahang", {}, "2"), wire("add", {"a": 1}, "3")]
-    start = time.monotonic()
-    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls)),
-                    [registry.invoke(call) for call in calls]):
-        assert [result.content for result in results] == [
-            'Error: the tool "hang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.',
-            'Error: the tool "ahang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.', "1"]
-        assert isinstance(results[0].error, ToolTimeoutError)
-    assert time.monotonic() - start < 10
-    release.set()
-
-
-def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled(threads):
-    async def blocks() -> int:
-        time.sleep(1.5)
-        return 1
-    async def goes_on() -> int:
-        for _ in range(10):
-            try:
-                await asyncio.sleep(0.15)
-            except asyncio.CancelledError:
-                pass
-        return 1
-    registry = ToolRegistry()
-    for func in (blocks, goes_on):
-        registry.register(func, metadata=ToolMetadata(timeout=0.1))
-    start = time.monotonic()
-    results = [registry.invoke("blocks", {}), registry.invoke("goes_on", {})]
-    assert time.monotonic() - start < 1.2 and all(isinstance(result.error, ToolTimeoutError) for result in results)
-    async def one():
-        start = time.monotonic()
-        return await registry.ainvoke("goes_on", {}), time.monotonic() - start
-    result, seconds = asyncio.run(one())
-    assert isinstance(result.error, ToolTimeoutError) and seconds < 1.2
-
-
-def test_a_timeout_error_of_the_tools_own_is_told_as_its_own(threads):
-    registry = ToolRegistry()
-    registry.register(raising(TimeoutError("mine")), name="f", metadata=ToolMetadata(timeout=5))
-    for result in (registry.invoke("f", {}), asyncio.run(registry.ainvoke("f", {}))):
-        assert type(result.error) is TimeoutError and "TimeoutError: mine" in result.content
-
-
-def test_what_must_be_awaited_more_than_once_is(threads):
-    async def inner() -> int:
-        return 1
-    async def outer():
-        return inner()
-    async def numbers():
-        yield 1
-        yield 2
-    for func, value in ((outer, 1), (lambda: outer(), 1), (lambda: numbers(), [1, 2])):
-        for metadata in (ToolMetadata(), ToolMetadata(timeout=5), ToolMetadata(parallel=False)):
-            registry = ToolRegistry()
-            registry.register(func, name="f", metadata=metadata)
-            assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
-
-
+@of("anthropic")
 def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
     def grow(items: list) -> list:
         items.append("grown")
@@ -4609,47 +3655,13 @@ def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
     assert message["content"][0]["input"] == {"items": [1]}
 
 
-def test_hooks_still_work_after_a_timeout():
-    seen, release = [], threading.Event()
-    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
-    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
-    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-    assert all(result.is_error for result in registry.execute_tool_calls(calls))
-    release.set()
-    assert seen == [True] * 4
-
-
-def test_a_hung_tool_does_not_keep_the_program_alive():
-    code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
-            "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
-            "print(r.invoke('hang', {}).is_error)")
-    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=30)
-    assert done.stdout == "True\n" and done.stderr == ""
-
-
 # --- the calls of one turn
-def test_32_tools_that_meet_return_sync_and_async():
+def test_32_tools_that_meet_return_on_all_paths():
     barrier = threading.Barrier(32, timeout=10)
     registry = ToolRegistry()
     registry.register(lambda: barrier.wait() >= 0, name="meet")
     calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert all(result.value is True for result in registry.execute_tool_calls(calls))
-    assert all(result.value is True for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-
-
-def test_32_async_tools_that_meet_return():
-    registry = ToolRegistry()
-    arrived = []
-    @registry.register
-    async def meet() -> int:
-        arrived.append(1)
-        while len(arrived) % 32:
-            await asyncio.sleep(0.001)
-        return 1
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
-    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
+    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
 
 
 def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
@@ -4684,8 +3696,7 @@ def test_at_most_max_workers_run_at_once():
             running[0] -= 1
     registry = ToolRegistry([busy], max_workers=3)
     calls = [wire("busy", {}, str(i)) for i in range(20)]
-    registry.execute_tool_calls(calls)
-    asyncio.run(registry.aexecute_tool_calls(calls))
+    turns(registry, calls)
     assert 1 < most[0] <= 3
     for wrong in (0, "3", True):
         with pytest.raises(ValueError):
@@ -4695,7 +3706,7 @@ def test_at_most_max_workers_run_at_once():
 def test_a_thousand_calls_keep_their_order_and_ids():
     registry = ToolRegistry([add])
     calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
-    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+    for results in turns(registry, calls):
         assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
 
 
@@ -4706,11 +3717,10 @@ def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
     registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
     calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
     here = threading.get_ident()
-    assert [result.value == here for result in registry.execute_tool_calls(calls)] == [True, False, True, False]
+    for results in turns(registry, calls):
+        assert [result.value == here for result in results] == [True, False, True, False]
     assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
     assert registry.invoke("where", {}).value == here
-    results = asyncio.run(registry.aexecute_tool_calls(calls))
-    assert [result.value == here for result in results] == [True, False, True, False]
 
 
 def test_duplicate_ids_and_unknown_tools_harm_nobody():
@@ -4737,40 +3747,24 @@ def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
     release.set()
 
 
-def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
-    registry = ToolRegistry([add])
-    @registry.register
-    async def stop() -> None:
-        raise SystemExit(3)
-    @registry.register
-    async def fine() -> int:
-        return 1
-    with pytest.raises(SystemExit):
-        registry.invoke("stop", {})
-    assert registry.invoke("fine", {}).value == 1
-
-
-def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
-    registry = ToolRegistry([add])
-    @registry.register
-    async def leaf() -> int:
-        return 1
-    @registry.register
-    async def outer() -> list:
-        calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
-        return [result.content for result in registry.execute_tool_calls(calls)]
-    contents = registry.invoke("outer", {}).value
-    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+def test_after_ctrl_c_no_more_calls_are_begun():
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def late() -> None:
+        begun.append(go_on.wait(20))
+    registry = ToolRegistry([stop, late], max_workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
+    go_on.set()
+    time.sleep(0.05)
+    assert len(begun) <= 2
 
 
 def test_iterators_are_made_lists():
     registry = ToolRegistry()
     registry.register(lambda: map(str, range(2)), name="sync")
-    @registry.register
-    async def later() -> Any:
-        return iter([1, 2])
-    for name, value in {"sync": ["0", "1"], "later": [1, 2]}.items():
-        assert registry.invoke(name, {}).value == asyncio.run(registry.ainvoke(name, {})).value == value
+    assert [result.value for result in invoked(registry, "sync", {})] == [["0", "1"]] * len(turns(registry, []))
 
 
 def test_other_threads_may_register_while_schemas_are_made_and_calls_answered():
@@ -4808,74 +3802,24 @@ def test_what_the_program_forgot_to_inject_is_not_told_to_the_model():
     assert isinstance(result.error, LookupError)
 
 
-def test_a_cancelled_batch_cancels_its_async_tools():
-    cancelled = []
-    registry = ToolRegistry()
-    @registry.register
-    async def slow() -> None:
-        try:
-            await asyncio.sleep(20)
-        except asyncio.CancelledError:
-            cancelled.append(1)
-            raise
-    async def main():
-        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.01)
-    asyncio.run(main())
-    assert cancelled == [1, 1, 1]
-
-
-def test_the_loop_goes_on_while_a_sync_tool_runs():
-    release = threading.Event()
-    registry = ToolRegistry()
-    registry.register(lambda: release.wait(10), name="wait")
-    async def main():
-        task = asyncio.ensure_future(registry.ainvoke("wait", {}))
-        await asyncio.sleep(0.01)
-        release.set()
-        return await task
-    assert asyncio.run(main()).value is True
-
-
-def test_where_threads_do_not_exist_everything_runs_in_order_and_a_timeout_says_so(monkeypatch):
-    def no_threads(self):
+@pytest.fixture
+def no_threads(monkeypatch):
+    def refuse(self):
         raise RuntimeError("can't start new thread")
-    monkeypatch.setattr(threading.Thread, "start", no_threads)
-    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(toolreg, "_IDLE", {})
+
+
+def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
     order = []
     registry = ToolRegistry()
     registry.register(lambda x: order.append(x), name="f")
-    @registry.register
-    async def later() -> int:
-        await asyncio.sleep(0)
-        return 2
     registry.execute_tool_calls([wire("f", {"x": i}, str(i)) for i in range(5)])
-    assert order == [0, 1, 2, 3, 4] and registry.invoke("later", {}).value == 2
-    assert asyncio.run(registry.ainvoke("f", {"x": 1})).content == "null"
-    registry.register(add, metadata=ToolMetadata(timeout=1))
-    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
-        assert registry.invoke("add", {"a": 1}).value == 1
+    assert order == [0, 1, 2, 3, 4]
 
 
 def boom(x: int) -> int:
     raise ValueError(f"boom {x}")
-
-
-def test_an_executor_may_be_given_for_one_turn():
-    from concurrent.futures import ThreadPoolExecutor
-
-    def on_thread() -> str:
-        return threading.current_thread().name
-    registry, calls = ToolRegistry([on_thread]), [wire("on_thread", {})]
-    with ThreadPoolExecutor(1, thread_name_prefix="lent") as executor:
-        results = [*registry.execute_tool_calls(calls, executor=executor),
-                   *asyncio.run(registry.aexecute_tool_calls(calls, executor=executor)), registry.invoke(calls[0])]
-    assert [result.content.startswith("lent") for result in results] == [True, True, False]
 
 
 class Sealed(BaseException):
@@ -4891,8 +3835,6 @@ def test_a_stop_iteration_of_after_call_does_not_end_a_loop_over_calls():
     registry = ToolRegistry([add], after_call=lambda call, result: next(said))
     with pytest.raises(RuntimeError, match="after_call raised StopIteration"):
         list(map(registry.invoke, [wire("add", {"a": 1})] * 3))
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
-        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
 
 
 def test_an_exception_of_an_inner_turn_keeps_its_results():
@@ -4910,47 +3852,13 @@ def test_an_exception_of_an_inner_turn_keeps_its_results():
         inner.execute_tool_calls([wire("seal", {}), wire("add", {"a": 1, "b": 2})])
 
 
-def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
-    from concurrent.futures import ThreadPoolExecutor
-    async def later(x: int) -> int:
-        return x
-    with ThreadPoolExecutor(2) as executor:
-        registry = ToolRegistry([add, boom, later], executor=executor)
-        registry.register(lambda: time.sleep(0.5), name="slow", metadata=ToolMetadata(timeout=0.02))
-        calls = [wire("add", {"a": "1"}), wire("boom", {"x": 1}), wire("later", {"x": 3}), wire("add", {}), wire("slow", {})]
-        for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
-            assert [result.value for result in results] == [1, None, 3, None, None]
-            assert type(results[1].error) is ValueError and "is missing" in results[3].content
-            assert isinstance(results[4].error, ToolTimeoutError)
-
-
-def test_what_an_importer_made_stays_here():
-    class Refusing:
-        def submit(self, *_):
-            raise AssertionError("shipped")
-    tool = Tool("here", "", {}, lambda: 1, ToolMetadata(source="mcp"))
-    assert ToolRegistry([tool], executor=Refusing()).invoke("here", {}).value == 1
-    assert asyncio.run(ToolRegistry([tool], executor=Refusing()).ainvoke("here", {})).value == 1
-
-
-class Untravelled(Exception):
-    def __init__(self, one, two):
-        super().__init__(f"{one} {two}")
-
-
-def test_an_exception_that_cannot_travel_is_told_in_words():
-    outcome = toolreg._apply_shipped(raising(Untravelled(1, 2)), (), {})
-    assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
-    outcome = toolreg._apply_shipped(threading.Lock, (), {})
-    assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
-
-
 # --- the routing step as a whole
 def test_respond_is_the_whole_routing_step():
     registry = weather_registry()
     message = {"role": "assistant", "content": None, "tool_calls": [wire("add", {"a": 1}, "x"), wire("get_weather", {"city": "Oslo"}, "y")]}
     answers = [{"role": "tool", "tool_call_id": "x", "content": "1"}, {"role": "tool", "tool_call_id": "y", "content": "Oslo 1 c"}]
-    for got in (registry.respond(message), asyncio.run(registry.arespond(message))):
+    ways = [registry.respond(message), *([asyncio.run(registry.arespond(message))] if "async" in HERE_ARE else [])]
+    for got in ways:
         assert [{key: each[key] for key in ("role", "tool_call_id", "content")} for each in got] == answers
     assert registry.respond({"role": "assistant", "content": "hello"}) == []
     calls = parse_tool_calls(message)
@@ -4962,7 +3870,7 @@ def test_respond_is_the_whole_routing_step():
 CALL_KINDS = {
     "fine": wire("add", {"a": 1, "b": 2}), "text": wire("add", {"a": "1"}), "wrong": wire("add", {"a": "?"}),
     "missing": wire("add", {}), "unknown": wire("nothing", {}), "cut": wire("add", '{"a": 1'), "list": wire("add", "[1]"),
-    "raises": wire("boom", {"x": 1}), "async": wire("later", {"x": 1}), "reason": wire("add", {"a": 1, "toolcall_reason": "r"}),
+    "raises": wire("boom", {"x": 1}), "reason": wire("add", {"a": 1, "toolcall_reason": "r"}),
     "none": wire("add", None), "stays": wire("stays", {"a": 2}),
 }
 
@@ -4970,17 +3878,10 @@ CALL_KINDS = {
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(sorted(CALL_KINDS)), max_size=8))
 def test_all_paths_give_equal_results_one_per_call_in_order(kinds):
-    async def later(x: int) -> int:
-        await asyncio.sleep(0)
-        return x
-    registry = ToolRegistry([add, boom, later])
+    registry = ToolRegistry([add, boom])
     registry.register(add, name="stays", metadata=ToolMetadata(parallel=False))
     calls = [{**CALL_KINDS[kind], "id": f"c{i}"} for i, kind in enumerate(kinds)]
-    async def one_by_one():
-        return [await registry.ainvoke(call) for call in calls]
-    ways = [[registry.invoke(call) for call in calls], registry.execute_tool_calls(calls),
-            registry.execute_tool_calls(calls, max_workers=1), asyncio.run(registry.aexecute_tool_calls(calls)),
-            asyncio.run(registry.aexecute_tool_calls(calls, max_workers=1)), asyncio.run(one_by_one())]
+    ways = [[registry.invoke(call) for call in calls], *turns(registry, calls), *turns(registry, calls, max_workers=1)]
     assert all(way == ways[0] for way in ways)
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
     assert [result.tool_call_id for result in ways[0]] == [call["id"] for call in calls]
@@ -5009,6 +3910,157 @@ def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
             names = [each for each in names if each != name or step != "unregister"]
         assert registry.list_tools() == names
         assert [schema["function"]["name"] for schema in registry.get_schemas()] == [each for each in names if each not in off]
+
+
+# --- a run's own registry
+def whoami(user: Injected[str], greeting: str = "hi") -> str:
+    return f"{greeting} {user}"
+
+
+def test_a_registry_injects_what_tools_declare_and_says_what_it_lacks():
+    registry = ToolRegistry([whoami])
+    lacking = registry.invoke("whoami", {})
+    assert lacking.content == 'Error: the tool "whoami" cannot be called now.\nGo on without it.'
+    assert str(lacking.error) == "user: has no value (write inject={'user': ...}, or a default)"
+    variable = contextvars.ContextVar("variable", default="ann")
+    for inject, content in (({"user": "u-7"}, "hi u-7"), ({"user": variable}, "hi ann")):
+        run = registry.copy(inject=inject)
+        assert {result.content for result in invoked(run, "whoami", {})} == {content}
+        assert "user" not in json.dumps(run.get_schemas())
+        assert "user: is not allowed here" in run.invoke("whoami", {"user": "eve"}).content
+
+
+def test_what_a_tool_injects_itself_is_its_own_but_for_what_it_declares_injected():
+    def both(user: Injected[str], key: str) -> str:
+        return user + key
+    registry = ToolRegistry(inject={"user": "run", "key": "run"})
+    registry.register(both, inject={"user": "tool", "key": "tool"})
+    assert registry.invoke("both", {}).value == "runtool"
+
+
+def test_a_copy_has_the_same_tools_and_other_options_and_goes_its_own_way():
+    seen = []
+    shared = weather_registry(inject={"a": 1}, max_workers=3, coerce=False)
+    shared.disable("add", "later")
+    run = shared.copy(inject={"b": 2}, before_call=lambda call, reason: seen.append(call.name), max_result=5)
+    assert (run.inject, run.max_workers, run.coerce, run.max_result) == ({"a": 1, "b": 2}, 3, False, 5)
+    assert run.invoke("add", {"a": 1}).is_error and run.list_tools() == shared.list_tools()
+    assert len(run.get_schemas()) == 1 and seen == []
+    run.enable("add")
+    shared.unregister("get_weather")
+    run.register(raising(ValueError()), name="new")
+    assert run.list_tools() == ["get_weather", "add", "new"] and shared.list_tools() == ["add"]
+    assert shared.get_schemas() == [] and shared.inject == {"a": 1} and shared.before_call is None
+    with pytest.raises(TypeError):
+        shared.copy(nonsense=1)
+    with pytest.raises(TypeError, match="inject: must be a dict"):
+        ToolRegistry(inject=["a"])
+
+
+def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
+    class Mine(ToolRegistry):
+        def __init__(self, name):
+            super().__init__([add])
+            self.name = name
+    run = Mine("x").copy(max_result=9)
+    assert (type(run), run.name, run.max_result, run.list_tools()) == (Mine, "x", 9, ["add"])
+
+
+# --- results that are more than text
+@pytest.mark.parametrize("value, content, program", [
+    (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
+    (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
+    (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+])
+def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    for result in invoked(registry, "t", {}):
+        assert (result.content, result.value, result.media) == (content, program, (Media(b"abc", "image/png"),))
+
+
+@pytest.mark.parametrize("value, content", [
+    (Answer("2 images", [1]), "2 images"), (Answer(["a", "b"], 1), "a\nb"), (["a", "b"], '["a", "b"]'), ([], "[]"),
+    (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
+    ([datetime.date(2024, 2, 29)], '["2024-02-29"]')])
+def test_what_json_spells_as_text_comes_without_quotes_at_the_top(value, content):
+    registry = ToolRegistry()
+    registry.register(lambda: value, name="t")
+    assert [(result.content, result.media) for result in invoked(registry, "t", {})] == [(content, ())] * len(
+        invoked(registry, "t", {}))
+
+
+def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
+    registry = ToolRegistry(max_result=4)
+    registry.register(lambda n: "x" * n, name="t")
+    registry.register(raising(ToolError("y" * 6)), name="fails")
+    assert registry.invoke("t", {"n": 4}).content == "xxxx" and registry.invoke("t", {"n": 9}).value == "x" * 9
+    for result in invoked(registry, "t", {"n": 9}):
+        assert result.content == "xxxx\n[cut here: 5 more characters]"
+    assert registry.invoke("fails", {}).content == "yyyy\n[cut here: 2 more characters]"
+    with pytest.raises(ValueError, match="max_result"):
+        ToolRegistry(max_result=0)
+
+
+def test_a_failure_is_one_warning_with_its_traceback_and_what_a_tool_says_is_none(caplog):
+    registry = ToolRegistry([add])
+    registry.register(raising(ValueError("bad")), name="fails")
+    registry.register(raising(ToolError("told")), name="says")
+    for result in (*invoked(registry, "says", {}), *invoked(registry, "nothing", {}), *invoked(registry, "add", {})):
+        assert result.is_error and not caplog.records
+    results = invoked(registry, "fails", {})
+    assert len(caplog.records) == len(results)
+    for record in caplog.records:
+        assert (record.name, record.levelname, record.getMessage()) == ("toolreg", "WARNING", 'the tool "fails" failed')
+        assert record.exc_info[0] is ValueError
+
+
+def test_a_result_says_how_long_its_call_took():
+    registry = ToolRegistry()
+    registry.register(lambda: time.sleep(0.02), name="t")
+    assert all(0.02 <= result.seconds < 10 for result in invoked(registry, "t", {}))
+    assert 0 < registry.invoke("nothing", {}).seconds < 10
+
+
+# --- the reason first
+@pytest.mark.parametrize("registry_says, tool_says, order", [
+    ("first", None, [TOOLCALL_REASON, "a", "b"]), (True, "first", [TOOLCALL_REASON, "a", "b"]),
+    ("first", True, [TOOLCALL_REASON, "a", "b"]), (True, True, ["a", "b", TOOLCALL_REASON]), ("first", False, ["a", "b"]),
+    (False, "first", [TOOLCALL_REASON, "a", "b"])])
+def test_the_reason_may_be_asked_for_first(registry_says, tool_says, order):
+    registry = ToolRegistry()
+    registry.enable_think_augment(registry_says)
+    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
+    assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"]) == order
+    assert registry.invoke("add", {TOOLCALL_REASON: "why", "a": 1}).reason == "why"
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ToolMetadata(think_augment="last"), lambda: ToolRegistry(think_augment="last"),
+    lambda: ToolRegistry().enable_think_augment("last"), lambda: build_tool_schemas([], think_augment="last")])
+def test_any_other_place_of_the_reason_is_refused(make):
+    with pytest.raises(ToolDefinitionError, match='think_augment: must be True, False or "first" .got "last".'):
+        make()
+
+
+def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, monkeypatch):
+    core = load_copy(CORE, tmp_path, monkeypatch)
+    async def later() -> int:
+        return 1
+    tool, registry = core.Tool("t", "", {}, lambda: 1), core.ToolRegistry()
+    for refused, word in ((lambda: core.Tool.from_function(later), "await"), (lambda: registry.register(later), "await"),
+                          (lambda: core.Tool("t", "", {}, later), "await"), (lambda: tool.arun({}), "arun"),
+                          (lambda: registry.ainvoke("t", {}), "ainvoke"), (lambda: core.arun_agent, "arun_agent")):
+        with pytest.raises((core.ToolDefinitionError, AttributeError), match=f'"{word}" needs the chapter "async"'):
+            refused()
+    with pytest.raises(core.ToolDefinitionError, match='"timeout" needs the chapter "elsewhere" .cut from this copy.'):
+        core.ToolMetadata(timeout=5)
+    for refused in (lambda: core.ToolRegistry(executor=5), lambda: registry.execute_tool_calls([], executor=5)):
+        with pytest.raises(TypeError, match='"executor" needs the chapter "elsewhere"'):
+            refused()
+    registry.register(lambda: later(), name="late")
+    result = registry.invoke("late", {})
+    assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
 
 
 def test_importers_mount_a_method_that_registers_and_names_spaces():
@@ -5081,8 +4133,6 @@ def test_at_the_limit_the_error_carries_a_history_that_is_whole():
 def test_options_that_cannot_be_are_refused_before_the_model_is_asked(options, error):
     with pytest.raises(error):
         agent_loop(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options)
-    with pytest.raises(error):
-        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
 
 
 @pytest.mark.parametrize("model, registry, fault", [
@@ -5161,25 +4211,161 @@ def test_the_assistant_message_is_kept_as_it_came():
     assert run_agent(scripted_model(reply, "ok"), "go", weather_registry())[1] == reply
 
 
-def test_the_async_twin_gives_the_same_history_with_sync_and_async_models():
-    async def amodel(**asked):
-        await asyncio.sleep(0)
-        return model(**asked)
-    answers = [ToolCall("1", "add", {"a": 1}), [ToolCall("2", "nothing", {}), ToolCall("3", "add", "[")], "ok"]
-    histories = [run_agent(scripted_model(*answers), "go", weather_registry()),
-                 asyncio.run(arun_agent(scripted_model(*answers), "go", weather_registry()))]
-    model = scripted_model(*answers)
-    histories.append(asyncio.run(arun_agent(amodel, "go", weather_registry())))
-    model = scripted_model(*answers)
-    histories.append(run_agent(amodel, "go", weather_registry()))
-    assert all(history == histories[0] for history in histories) and histories[0][-1]["content"] == "ok"
-
-
 @pytest.mark.parametrize("error", [ValueError("down"), StopIteration()])
 def test_what_a_model_raises_is_raised(error):
     def model(**_):
         raise error
     with pytest.raises((ValueError, RuntimeError)):
+        run_agent(model, "go", weather_registry())
+
+
+def loops(model, messages, registry, **options):
+    """Give the new messages of a run on every path that this copy has; the model is made anew for each."""
+    async def alist():
+        return [message async for message in aagent_loop(model(), messages, registry, **options)]
+    return [list(agent_loop(model(), messages, registry, **options)),
+            *([asyncio.run(alist())] if "async" in HERE_ARE else [])]
+
+
+def test_a_choice_is_kept_until_a_call_fitted():
+    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
+    run_agent(model, "go", weather_registry(), tool_choice="required")
+    assert [asked["tool_choice"] for asked in seen] == ["required", "required", "auto"]
+
+
+def test_a_choice_may_be_a_list_of_names():
+    calls = [ToolCall("1", "get_weather", {"city": "Oslo"}), ToolCall("2", "add", {"a": 1})]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add"])
+    assert seen[0]["tool_choice"]["function"] == {"name": "add"} and "only the tool" in history[2]["content"]
+    model, seen = recorder(calls, "ok")
+    history = run_agent(model, "go", weather_registry(), tool_choice=["add", "get_weather"])
+    assert seen[0]["tool_choice"] == "required" and [each["content"] for each in history[2:4]] == ["Oslo 1 c", "1"]
+    for wrong, error in (([], TypeError), ([5], TypeError), (["add", "nothing"], ToolNotFoundError)):
+        with pytest.raises(error):
+            run_agent(model, "go", weather_registry(), tool_choice=wrong)
+
+
+def test_what_nobody_injects_is_refused_before_the_model_is_asked():
+    for run in (agent_loop, run_agent):
+        with pytest.raises(ToolDefinitionError, match='tool "whoami": user: has no value'):
+            run(lambda **_: pytest.fail("asked"), "go", ToolRegistry([whoami]))
+    registry = ToolRegistry([whoami])
+    registry.disable("whoami")
+    assert run_agent(scripted_model("hi"), "go", registry)[-1]["content"] == "hi"
+
+
+def test_tools_run_in_the_context_in_which_the_loop_was_called():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    def where() -> str:
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return agent_loop(scripted_model(ToolCall("1", "where", {}), "ok"), "go", ToolRegistry([where]))
+    loop = contextvars.copy_context().run(called_there)
+    assert [message["content"] for message in loop][1] == "called" and variable.get() == "elsewhere"
+
+
+@pytest.mark.parametrize("error", [ConnectionError("lost"), KeyboardInterrupt(), StopIteration(), ToolRegError("x")])
+def test_whatever_ends_a_run_carries_the_messages(error):
+    def fails(messages):
+        raise error
+    def model():
+        return scripted_model(ToolCall("1", "add", {"a": 1}), fails)
+    expected = RuntimeError if isinstance(error, StopIteration) else type(error)
+    with pytest.raises(expected) as caught:
+        run_agent(model(), "go", weather_registry())
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
+    if expected is ConnectionError:
+        assert caught.value is error
+        resumed = run_agent(scripted_model("done"), caught.value.messages, weather_registry())
+        assert len(resumed) == 4 and history_faults(resumed) == []
+
+
+# --- messages that end in calls
+FORMATS_HERE = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+
+
+@pytest.mark.parametrize("api_format", FORMATS_HERE)
+@pytest.mark.parametrize("answered", [0, 1, 2, 3])
+def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_format, answered):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda n: ran.append(n) or f"ran {n}", name="f")
+    calls = [ToolCall(f"c{n}", "f", {"n": n}) for n in range(3)]
+    results = [ToolResult(f"c{n}", "f", f"before {n}") for n in range(answered)]
+    user = toolreg._user_message("go", api_format)
+    messages = [user, *build_assistant_messages(calls, api_format=api_format),
+                *build_tool_result_messages(results, api_format=api_format)]
+    stored = json.loads(json.dumps(messages))
+    said = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+            "gemini": {"role": "model", "parts": [{"text": "done"}]}}.get(api_format, {"role": "assistant", "content": "done"})
+    history = run_agent(lambda **_: said, stored, registry, api_format=api_format)
+    whole = [*results, *(ToolResult(f"c{n}", "f", f"ran {n}") for n in range(answered, 3))]
+    assert sorted(ran) == list(range(answered, 3)) and stored == messages
+    assert history == [user, *build_assistant_messages(calls, api_format=api_format),
+                       *build_tool_result_messages(whole, api_format=api_format), said]
+    assert all(new[-1] == said for new in loops(lambda: lambda **_: said, stored, registry, api_format=api_format))
+
+
+def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    asked = next(agent_loop(scripted_model(ToolCall("c1", "wipe", {})), "go", registry))
+    messages = json.loads(json.dumps([{"role": "user", "content": "go"}, asked]))
+    assert ran == []
+    refused = build_tool_result_messages([ToolResult("c1", "wipe", "Not approved.", True)])
+    assert run_agent(scripted_model("ok"), [*messages, *refused], registry)[2]["content"] == "Not approved." and ran == []
+    for new in loops(lambda: scripted_model("ok"), messages, registry):
+        assert [message["role"] for message in new] == ["tool", "assistant"]
+    assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
+
+
+def test_ids_that_come_again_in_a_later_turn_are_other_calls():
+    registry = weather_registry()
+    turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
+    done = build_tool_result_messages([ToolResult("same", "add", "1")])
+    history = run_agent(scripted_model("ok"), [*turn, *done, *turn], registry)
+    assert [message["role"] for message in history] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
+
+
+# --- typed answers
+class Verdict(NamedTuple):
+    score: int
+    day: datetime.date
+
+
+@pytest.mark.parametrize("type_, arguments, value", [
+    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
+    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
+def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
+    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
+    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
+    assert toolreg.extract(model, "go", type_) == value
+    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
+    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
+
+
+def test_with_a_registry_its_tools_may_be_used_before_the_answer():
+    registry = weather_registry()
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
+    assert toolreg.extract(model, "go", bool, registry=registry) is True
+    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
+
+
+def test_an_answer_in_words_is_an_error_that_has_the_messages():
+    with pytest.raises(ToolRegError, match="answered in words") as caught:
+        toolreg.extract(scripted_model("42"), "go", int)
+    assert caught.value.messages[-1]["content"] == "42"
+
+
+def test_the_format_is_the_models_own_where_none_is_given():
+    def model(**asked):
+        return {"role": "assistant", "content": str(list(asked))}
+    model.api_format = "nonsense"
+    with pytest.raises(ValueError, match="api_format: must be one of"):
         run_agent(model, "go", weather_registry())
 
 
@@ -5207,18 +4393,585 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
 # ---------------------------------------------------------------------------
-# (to come)
+def test_async_functions_and_generators_run_to_their_end_on_both_paths():
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+
+    async def agenerate(x: int):
+        for i in range(x):
+            yield i
+
+    def generate(x: int):
+        yield from range(x)
+
+    def hidden(x: int):
+        return later(x)
+    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
+        tool = Tool.from_function(func)
+        assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
+
+
+def test_the_background_loop_is_kept_between_calls():
+    async def which() -> int:
+        return id(asyncio.get_running_loop())
+    tool = Tool.from_function(which)
+    assert tool.run({}) == tool.run({})
+
+
+def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        return Tool.from_function(inner).run({})
+    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
+        Tool.from_function(outer).run({})
+
+
+def test_hooks_may_be_async_on_both_paths():
+    seen = []
+    async def hook(call, other):
+        await asyncio.sleep(0)
+        seen.append(call.name)
+    registry = ToolRegistry([add], before_call=hook, after_call=hook)
+    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
+    assert seen == ["add"] * 4
+
+
+def test_32_async_tools_that_meet_return():
+    registry = ToolRegistry()
+    arrived = []
+    @registry.register
+    async def meet() -> int:
+        arrived.append(1)
+        while len(arrived) % 32:
+            await asyncio.sleep(0.001)
+        return 1
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
+    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
+
+
+def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
+    registry = ToolRegistry([add])
+    @registry.register
+    async def stop() -> None:
+        raise SystemExit(3)
+    @registry.register
+    async def fine() -> int:
+        return 1
+    with pytest.raises(SystemExit):
+        registry.invoke("stop", {})
+    assert registry.invoke("fine", {}).value == 1
+
+
+def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
+    registry = ToolRegistry([add])
+    @registry.register
+    async def leaf() -> int:
+        return 1
+    @registry.register
+    async def outer() -> list:
+        calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
+        return [result.content for result in registry.execute_tool_calls(calls)]
+    contents = registry.invoke("outer", {}).value
+    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+
+
+def test_a_cancelled_batch_cancels_its_async_tools():
+    cancelled = []
+    registry = ToolRegistry()
+    @registry.register
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError:
+            cancelled.append(1)
+            raise
+    async def main():
+        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+    asyncio.run(main())
+    assert cancelled == [1, 1, 1]
+
+
+def test_the_loop_goes_on_while_a_sync_tool_runs():
+    release = threading.Event()
+    registry = ToolRegistry()
+    registry.register(lambda: release.wait(10), name="wait")
+    async def main():
+        task = asyncio.ensure_future(registry.ainvoke("wait", {}))
+        await asyncio.sleep(0.01)
+        release.set()
+        return await task
+    assert asyncio.run(main()).value is True
+
+
+def test_the_async_twin_gives_the_same_history_with_sync_and_async_models():
+    async def amodel(**asked):
+        await asyncio.sleep(0)
+        return model(**asked)
+    answers = [ToolCall("1", "add", {"a": 1}), [ToolCall("2", "nothing", {}), ToolCall("3", "add", "[")], "ok"]
+    histories = [run_agent(scripted_model(*answers), "go", weather_registry()),
+                 asyncio.run(arun_agent(scripted_model(*answers), "go", weather_registry()))]
+    model = scripted_model(*answers)
+    histories.append(asyncio.run(arun_agent(amodel, "go", weather_registry())))
+    model = scripted_model(*answers)
+    histories.append(run_agent(amodel, "go", weather_registry()))
+    assert all(history == histories[0] for history in histories) and histories[0][-1]["content"] == "ok"
+
+
+def test_async_tools_run_in_a_copy_of_the_callers_context():
+    variable = contextvars.ContextVar("variable", default="unset")
+    async def touch() -> str:
+        before = variable.get()
+        variable.set("touched")
+        await asyncio.sleep(0)
+        assert variable.get() == "touched"
+        return before
+    registry = ToolRegistry([touch])
+    variable.set("callers")
+    calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
+    results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
+    assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
+
+
+def test_what_an_async_function_gives_is_made_a_list_where_it_is_an_iterator():
+    async def later() -> Any:
+        return iter([1, 2])
+    assert [result.value for result in invoked(ToolRegistry([later]), "later", {})] == [[1, 2]] * 2
+
+
+def test_a_stop_iteration_of_after_call_is_no_end_of_a_coroutine_either():
+    registry = ToolRegistry([add], after_call=lambda call, result: next(iter(())))
+    with pytest.raises(RuntimeError, match="raised StopIteration"):
+        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
+
+
+def test_async_tools_run_where_threads_do_not_exist(no_threads, monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    async def later() -> int:
+        await asyncio.sleep(0)
+        return 2
+    registry = ToolRegistry([later, add])
+    assert registry.invoke("later", {}).value == 2
+    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([*sorted(CALL_KINDS), "later", "fails"]), max_size=8))
+def test_async_tools_give_equal_results_on_all_paths(kinds):
+    async def later(x: int) -> int:
+        await asyncio.sleep(0)
+        return x
+    async def fails(x: int) -> int:
+        raise ValueError(x)
+    registry = ToolRegistry([add, boom, later, fails])
+    registry.register(add, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [{**CALL_KINDS.get(kind, wire(kind, {"x": 1})), "id": f"c{i}"} for i, kind in enumerate(kinds)]
+    async def one_by_one():
+        return [await registry.ainvoke(call) for call in calls]
+    ways = [[registry.invoke(call) for call in calls], *turns(registry, calls), *turns(registry, calls, max_workers=1),
+            asyncio.run(one_by_one())]
+    assert all(way == ways[0] for way in ways)
+    assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
+
+
+def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
+    variable = contextvars.ContextVar("variable", default="elsewhere")
+    async def where() -> str:
+        await asyncio.sleep(0)
+        return variable.get()
+    def called_there():
+        variable.set("called")
+        return aagent_loop(scripted_model(ToolCall("1", "where", {}), ToolCall("2", "where", {}), "ok"), "go", ToolRegistry([where]))
+    async def main():
+        return [message async for message in contextvars.copy_context().run(called_there)]
+    messages = asyncio.run(main())
+    assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool", "assistant"]
+    assert messages[1]["content"] == messages[3]["content"] == "called"
+
+
+def test_what_ends_an_async_run_carries_the_messages():
+    def fails(messages):
+        raise ConnectionError("lost")
+    with pytest.raises(ConnectionError) as caught:
+        asyncio.run(arun_agent(scripted_model(ToolCall("1", "add", {"a": 1}), fails), "go", weather_registry()))
+    assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"max_turns": 0}, ValueError), ({"tool_choice": "nothing"}, ToolNotFoundError), ({"turns": 3}, TypeError)])
+def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, error):
+    with pytest.raises(error):
+        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
 
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
 # ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("options, fault", [
+    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
+    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
+    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
+    ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
+])
+def test_metadata_that_cannot_be_kept_is_refused(options, fault):
+    with pytest.raises(ToolDefinitionError) as caught:
+        ToolMetadata(**options)
+    assert str(caught.value) == fault
+
+
+def test_an_executor_that_is_none_is_refused_at_once():
+    with pytest.raises(TypeError, match="executor.submit: must be callable"):
+        ToolRegistry(executor="process")
+    with pytest.raises(TypeError, match="executor.submit: must be callable"):
+        ToolRegistry().execute_tool_calls([], executor=5)
+
+
+@of("async")
+def test_a_tool_that_takes_too_long_is_an_error_and_its_neighbours_are_not():
+    release = threading.Event()
+    def hang() -> None:
+        release.wait(20)
+    async def ahang() -> None:
+        await asyncio.sleep(20)
+    registry = ToolRegistry([add])
+    for func in (hang, ahang):
+        registry.register(func, metadata=ToolMetadata(timeout=0.05))
+    calls = [wire("hang", {}, "1"), wire("ahang", {}, "2"), wire("add", {"a": 1}, "3")]
+    start = time.monotonic()
+    for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls)),
+                    [registry.invoke(call) for call in calls]):
+        assert [result.content for result in results] == [
+            'Error: the tool "hang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.',
+            'Error: the tool "ahang" did not finish within 0.05 seconds\nAsk for less at once, or go on without it.', "1"]
+        assert isinstance(results[0].error, ToolTimeoutError)
+    assert time.monotonic() - start < 10
+    release.set()
+
+
+@of("async")
+def test_a_timeout_is_kept_for_async_tools_that_block_or_will_not_be_cancelled(threads):
+    async def blocks() -> int:
+        time.sleep(1.5)
+        return 1
+    async def goes_on() -> int:
+        for _ in range(10):
+            try:
+                await asyncio.sleep(0.15)
+            except asyncio.CancelledError:
+                pass
+        return 1
+    registry = ToolRegistry()
+    for func in (blocks, goes_on):
+        registry.register(func, metadata=ToolMetadata(timeout=0.1))
+    start = time.monotonic()
+    results = [registry.invoke("blocks", {}), registry.invoke("goes_on", {})]
+    assert time.monotonic() - start < 1.2 and all(isinstance(result.error, ToolTimeoutError) for result in results)
+    async def one():
+        start = time.monotonic()
+        return await registry.ainvoke("goes_on", {}), time.monotonic() - start
+    result, seconds = asyncio.run(one())
+    assert isinstance(result.error, ToolTimeoutError) and seconds < 1.2
+
+
+@of("async")
+def test_a_timeout_error_of_the_tools_own_is_told_as_its_own(threads):
+    registry = ToolRegistry()
+    registry.register(raising(TimeoutError("mine")), name="f", metadata=ToolMetadata(timeout=5))
+    for result in (registry.invoke("f", {}), asyncio.run(registry.ainvoke("f", {}))):
+        assert type(result.error) is TimeoutError and "TimeoutError: mine" in result.content
+
+
+@of("async")
+def test_what_must_be_awaited_more_than_once_is(threads):
+    async def inner() -> int:
+        return 1
+    async def outer():
+        return inner()
+    async def numbers():
+        yield 1
+        yield 2
+    for func, value in ((outer, 1), (lambda: outer(), 1), (lambda: numbers(), [1, 2])):
+        for metadata in (ToolMetadata(), ToolMetadata(timeout=5), ToolMetadata(parallel=False)):
+            registry = ToolRegistry()
+            registry.register(func, name="f", metadata=metadata)
+            assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
+
+
+@of("async")
+def test_hooks_still_work_after_a_timeout():
+    seen, release = [], threading.Event()
+    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
+    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
+    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
+    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
+    assert all(result.is_error for result in registry.execute_tool_calls(calls))
+    release.set()
+    assert seen == [True] * 4
+
+
+def test_a_hung_tool_does_not_keep_the_program_alive():
+    code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
+            "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
+            "print(r.invoke('hang', {}).is_error)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "True\n" and done.stderr == ""
+
+
+@of("async")
+def test_an_executor_may_be_given_for_one_turn():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def on_thread() -> str:
+        return threading.current_thread().name
+    registry, calls = ToolRegistry([on_thread]), [wire("on_thread", {})]
+    with ThreadPoolExecutor(1, thread_name_prefix="lent") as executor:
+        results = [*registry.execute_tool_calls(calls, executor=executor),
+                   *asyncio.run(registry.aexecute_tool_calls(calls, executor=executor)), registry.invoke(calls[0])]
+    assert [result.content.startswith("lent") for result in results] == [True, True, False]
+
+
+@of("async")
+def test_an_executor_runs_the_functions_and_gives_back_values_and_errors():
+    from concurrent.futures import ThreadPoolExecutor
+    async def later(x: int) -> int:
+        return x
+    with ThreadPoolExecutor(2) as executor:
+        registry = ToolRegistry([add, boom, later], executor=executor)
+        registry.register(lambda: time.sleep(0.5), name="slow", metadata=ToolMetadata(timeout=0.02))
+        calls = [wire("add", {"a": "1"}), wire("boom", {"x": 1}), wire("later", {"x": 3}), wire("add", {}), wire("slow", {})]
+        for results in (registry.execute_tool_calls(calls), asyncio.run(registry.aexecute_tool_calls(calls))):
+            assert [result.value for result in results] == [1, None, 3, None, None]
+            assert type(results[1].error) is ValueError and "is missing" in results[3].content
+            assert isinstance(results[4].error, ToolTimeoutError)
+
+
+@of("async")
+def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
+    class Refusing:
+        def submit(self, *_):
+            raise AssertionError("shipped")
+    for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
+        registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
+        assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
+
+
+class Untravelled(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+def test_an_exception_that_cannot_travel_is_told_in_words():
+    outcome = toolreg._call_shipped(raising(Untravelled(1, 2)), (), {})
+    assert type(outcome.error) is ToolRegError and str(outcome.error) == "Untravelled: 1 2"
+    outcome = toolreg._call_shipped(threading.Lock, (), {})
+    assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
+
+
+def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):
+    registry = ToolRegistry()
+    registry.register(add, metadata=ToolMetadata(timeout=1))
+    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
+        assert registry.invoke("add", {"a": 1}).value == 1
+
+
+@of("async")
+def test_where_threads_do_not_exist_async_tools_keep_their_timeout(no_threads, monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    registry = ToolRegistry()
+    async def slow() -> None:
+        await asyncio.sleep(20)
+    registry.register(slow, metadata=ToolMetadata(timeout=0.02))
+    assert all(isinstance(result.error, ToolTimeoutError) for result in invoked(registry, "slow", {}))
 
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
 # ---------------------------------------------------------------------------
+MORE_KEYWORDS = [
+    ({"pattern": r"^\p{L}\P{Lu}[\p{Nd}-]$"}, ["\xe9a1", "Za-"], ["1a1", "aA1"]),
+    ({"pattern": r"^\u{1F600}[\ud83d\ude00]\u0041\x42\cJ$"}, ["\U0001f600\U0001f600AB\n"], ["AB"]),
+    ({"pattern": r"^(?<q>['\"])[^]*\k<q>$"}, ["'a\n'"], ["'a\""]),
+    ({"contains": {"type": "string"}}, [["a"], [1, "a"], {}], [[], [1]]),
+    ({"contains": {"const": 1}, "minContains": 2, "maxContains": 3}, [[1, 1], [1, 2, 1, 1]], [[1], [1, 1, 1, 1]]),
+    ({"contains": False, "minContains": 0}, [[], [1]], []),
+    ({"dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
+    ({"if": {"type": "integer"}, "then": {"minimum": 5}, "else": {"type": "string"}}, [5, "a"], [4, None]),
+    ({"if": {"const": 1}, "else": False}, [1], [2]),
+    ({"then": False, "else": False}, [1], []),
+    ({"dependentSchemas": {"a": {"required": ["b"]}}}, [{}, {"a": 1, "b": 2}], [{"a": 1}]),
+    ({"$id": "http://x/y", "$defs": {"a": {"$anchor": "b", "type": "null"}}, "items": {"$ref": "#b"},
+        "not": {"$ref": "y#/$defs/a"}},
+     [[None]], [[1], None]),
+    ({"$id": "http://x/strict", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": False,
+        "$defs": {"t": {"$id": "tree", "$dynamicAnchor": "node",
+            "properties": {"kids": {"items": {"$dynamicRef": "#node"}}}}}},
+     [{"kids": [{"kids": []}]}], [{"kids": [{"kid": []}]}]),
+    ({"allOf": [{"properties": {"a": True}}], "anyOf": [{"required": ["b"], "properties": {"b": True}}, True],
+        "unevaluatedProperties": False},
+     [{"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"a": 1, "c": 2}]),
+    ({"if": {"required": ["a"], "properties": {"a": True}}, "unevaluatedProperties": {"type": "null"}},
+     [{"a": 1, "b": None}], [{"b": 1}]),
+    ({"prefixItems": [True], "contains": {"type": "string"}, "unevaluatedItems": False}, [[1, "a", "b"]],
+     [[1, 2, "a"]]),
+]
+
+
+@pytest.mark.parametrize(("schema", "fitting", "wrong"), MORE_KEYWORDS, ids=lambda value: type(value).__name__)
+def test_each_keyword_of_the_chapter_accepts_what_fits_and_nothing_else(schema, fitting, wrong):
+    accepts_what_fits(schema, fitting, wrong)
+
+
+def test_every_keyword_of_the_tables_has_a_row_here():
+    text = json.dumps([schema for schema, *_ in KEYWORDS + MORE_KEYWORDS if isinstance(schema, dict)])
+    assert {word for word in toolreg._KEYWORDS if f'"{word}"' not in text} <= {"$schema", "definitions"}
+
+
+@pytest.mark.parametrize(("schema", "value", "lines"), [
+    ({"contains": {"type": "null"}}, [1], ["(root): [1] has fewer than 1 items that fit"]),
+    ({"contains": True, "minContains": 2, "maxContains": 3}, [1], ["(root): [1] has fewer than 2 items that fit"]),
+    ({"dependentRequired": {"a": ["b", "c"]}}, {"a": 1}, ["b: is missing", "c: is missing"]),
+    ({"properties": {"a": True}, "required": ["b"], "unevaluatedProperties": False}, {"c": 1}, ["b: is missing"]),
+    ({"unevaluatedItems": False}, [1], ["[0]: is not allowed here"]),
+], ids=lambda value: type(value).__name__)
+def test_errors_of_the_chapter_read_like_this(schema, value, lines):
+    assert [str(error) for error in iter_errors(value, schema)] == lines
+
+
+@pytest.mark.parametrize(("schema", "text"), [
+    ({"dependentSchemas": {"a": []}, "properties": {"b": ["c"]}},
+     'properties.b: is not a schema (was ["c"]); dependentSchemas.a: is not a schema (was [])'),
+    ({"$dynamicRef": "#a"}, '["$dynamicRef"]: "#a" leads nowhere'),
+    ({"pattern": r"\p{Lx}a]"}, "the Unicode property Lx is not supported"),
+    ({"pattern": r"\p{Script=L}"}, "the Unicode property Script=L is not supported"),
+    ({"pattern": r"\p{Greek}"},
+     r'pattern: "\\p{Greek}" is not a supported pattern: the Unicode property Greek is not supported'),
+    ({"$id": "http://x/", "$ref": "http://[x"}, '"http://[x" is no URI'),
+    ({"$id": "http://x/", "not": {"$id": "//["}}, '"//[" is no URI'),
+    ({"if": 1, "then": 2}, "then: is not a schema (was 2)"),
+], ids=lambda value: type(value).__name__)
+def test_what_is_no_schema_in_full_is_refused_with_all_that_is_wrong(schema, text):
+    with pytest.raises(SchemaError) as caught:
+        check_schema(schema)
+    assert text in str(caught.value)
+
+
+def test_coercion_follows_a_condition():
+    schema = {"if": {"required": ["a"]}, "then": {"properties": {"a": {"type": "integer"}}}}
+    assert coerce({"a": "1"}, schema) == {"a": 1}
+
+
+def test_a_value_that_is_nested_too_deeply_does_not_fit_what_is_left_over():
+    assert not Validator({"unevaluatedItems": False}).is_valid(wrapped(129, []))
+    with pytest.raises(SchemaError):
+        check_schema({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]})
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda sub: {"if": sub, "then": True}, lambda sub: {"if": True, "then": sub}, lambda sub: {"contains": sub}])
+def test_no_nesting_of_conditions_takes_exponential_time(wrap):
+    ends_soon(wrap)
+
+
+@pytest.mark.parametrize(("schema", "word"), [
+    ({"if": True}, "if"), ({"items": {"$id": "a"}}, "$id"), ({"items": {"$dynamicRef": "#"}}, "$dynamicRef"),
+    ({"properties": {"a": {"contains": True}}}, "contains"), ({"unevaluatedItems": False}, "unevaluatedItems"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3,
+      "definitions": {"a": True}}, "$ref"),
+    ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
+])
+def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    with pytest.raises(copy.SchemaError, match=re.escape(f'{word}') + '.* needs the chapter "schema"'):
+        copy.Validator(schema)
+    Validator(schema)
+
+
+def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    older = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/n"}},
+             "definitions": {"n": {"type": "integer"}}, "format": "date"}
+    assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
+    for pattern, fault in ((r"\p{L}", "chapter"), ("(?<a>b)", "chapter"), (r"\ca", "chapter")):
+        with pytest.raises(copy.SchemaError, match=fault):
+            copy.Validator({"pattern": pattern})
+    with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
+        copy.Validator({}, resources={"a:b": True})
+
+
+SUITE = os.environ.get("JSON_SCHEMA_TEST_SUITE")
+
+
+def test_a_metaschema_that_is_none_is_refused_or_ignored():
+    loop = {"http://x/a": {"$schema": "http://x/b"}, "http://x/b": {"$schema": "http://x/a"}}
+    for options in ({"dialect": "http://x/a"}, {"dialect": "http://x/c"}):
+        with pytest.raises(SchemaError):
+            Validator({}, resources=loop, **options)
+    odd = {"http://x/m": {"$schema": DRAFT_2020_12, "$vocabulary": ["x"]}}
+    assert not Validator({"$schema": "http://x/m", "type": "null"}, resources=odd).is_valid(1)
+
+
+def test_references_lead_to_resources_and_nothing_is_fetched():
+    resources = {"http://x/a": {"$defs": {"n": {"type": "integer"}}, "$ref": "b#it"},
+                 "http://x/b": {"$id": "http://x/b", "$defs": {"i": {"$anchor": "it", "type": "object"}}}}
+    schema = {"$id": "http://x/main", "properties": {"a": {"$ref": "a"}, "n": {"$ref": "a#/$defs/n"}}}
+    validator = Validator(schema, resources=resources)
+    assert [validator.is_valid(value) for value in ({"a": {}, "n": 1}, {"a": 1}, {"n": {}})] == [True, False, False]
+    with pytest.raises(SchemaError, match="leads nowhere"):
+        Validator(schema, resources={"http://x/a": resources["http://x/a"]})
+
+
+def test_a_metaschema_that_is_given_chooses_the_vocabularies():
+    base = "https://json-schema.org/draft/2020-12/vocab/"
+    meta = {"$schema": DRAFT_2020_12, "$vocabulary": {base + "core": True, base + "applicator": True,
+        "http://x/other": False}}
+    schema = {"$schema": "http://x/meta", "properties": {"a": {"type": "string"}, "b": False}, "required": ["c"]}
+    validator = Validator(schema, resources={"http://x/meta": meta})
+    assert validator.is_valid({"a": 1}) and not validator.is_valid({"b": 1})
+    meta["$vocabulary"]["http://x/other"] = True
+    with pytest.raises(SchemaError, match="needs unknown vocabularies"):
+        Validator(schema, resources={"http://x/meta": meta})
+
+
+def suite_resources(folder):
+    found = {}
+    for path in (folder / "remotes").rglob("*.json"):
+        uri = "http://localhost:1234/" + path.relative_to(folder / "remotes").as_posix()
+        found[uri] = json.loads(path.read_text("utf-8"))
+    metaschemas = [json.loads(path.read_text("utf-8")) for path in (folder / "metaschemas").rglob("*.json")]
+    return {**found, **{metaschema["$id"]: metaschema for metaschema in metaschemas}}
+
+
+def suite_outcomes(draft, dialect):
+    """Yield None for each required test of a draft that passes, and the name of each that does not."""
+    folder = pathlib.Path(SUITE)
+    resources = suite_resources(folder)
+    for path in sorted((folder / "tests" / draft).glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], dialect=dialect, resources=resources)
+            for test in case["tests"]:
+                passed = validator.is_valid(test["data"]) == test["valid"]
+                yield None if passed else f"{path.stem}: {case['description']}: {test['description']}"
+
+
+def test_a_pattern_that_grows_too_large_in_python_is_refused():
+    with pytest.raises(SchemaError, match="too many Unicode properties"):
+        Validator({"pattern": r"\p{L}" * 300})
+
+
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+def test_the_official_suite_for_2020_12_passes():
+    outcomes = list(suite_outcomes("draft2020-12", DRAFT_2020_12))
+    assert len(outcomes) > 1200 and not [outcome for outcome in outcomes if outcome]
+
+
 OLDER = [       # dialect, schema, values that fit, values that do not
     (DRAFT_07, {"items": [{"type": "string"}], "additionalItems": {"type": "integer"}}, [[], ["a", 1]],
      [[1], ["a", "b"]]),
@@ -5345,37 +5098,1355 @@ def test_the_formats_of_the_official_suite_pass(draft, least):
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
 # ---------------------------------------------------------------------------
-# (to come)
+class Modelled:
+    """Is like a pydantic model, as far as we look."""
+
+    def model_dump(self, mode, by_alias):
+        return {"mode": mode, "by_alias": by_alias, "when": datetime.date(2024, 5, 1)}
+
+
+class Attribute(NamedTuple):
+    name: str
+    alias: "str | None" = None
+
+
+class Attrs:
+    """Is like an attrs class, as far as we look."""
+
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape", "form"))
+    _size, shape = 3, Spot(1)
+
+
+class Table:
+    """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
+
+    columns = ("x",)
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __contains__(self, name):
+        return name in self.columns
+
+    def to_dict(self, orient):
+        return [{"x": Array(1)}] if orient == "records" else {}
+
+
+class Frame(Table):
+    """Is like a table of polars, as far as we look."""
+
+    def to_dicts(self):
+        return [{"x": 2}]
+
+
+class Chunk(list):
+    """Is like a table of pyarrow, as far as we look."""
+
+    def to_pylist(self):
+        return [{"x": 3}]
+
+
+T = typing.TypeVar("T")
+
+
+Number = typing.TypeVar("Number", int, float)
+
+
+@dataclasses.dataclass
+class Box(typing.Generic[T]):
+    item: T
+    spares: "list[T]" = dataclasses.field(default_factory=list)
+
+
+class AttrsLike:
+    """Is like an attrs class, as far as we look."""
+
+    _size: int
+    shape: Optional[Pair]
+
+    class Attribute(NamedTuple):
+        name: str
+        default: Any
+        init: bool = True
+
+    class Nothing:
+        def __repr__(self):
+            return "NOTHING"
+
+    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+
+    def __init__(self, size, shape=None):
+        self._size, self.shape = size, shape
+
+
+class PydanticLike:
+    """Is like a pydantic model, as far as we look."""
+
+    def __init__(self, name, home):
+        self.name, self.home = name, home
+
+    @classmethod
+    def model_json_schema(cls):
+        person = {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "home": {"$ref": "#/$defs/Home"}},
+            "required": ["name", "home"],
+            "discriminator": {"mapping": {"h": "#/$defs/Home"}},
+        }
+        return {**person, "$defs": {"Home": {"type": "object", "properties": {"street": {"type": "string"}}}}}
+
+    @classmethod
+    def model_validate_json(cls, text):
+        value = json.loads(text)
+        if value["name"] == "":
+            raise PydanticLikeError
+        return cls(**value)
+
+    def model_dump(self, mode, by_alias):
+        return vars(self)
+
+
+class PydanticLikeError(Exception):
+    def errors(self):
+        return [{"msg": "must not be empty", "loc": ("name",)}]
+
+
+class OddPydanticLike(PydanticLike):
+    @classmethod
+    def model_json_schema(cls):
+        return {"type": "object", "properties": {"name": {"pattern": "("}}}
+
+
+class Says:
+    """Is like what annotated-types and pydantic put into Annotated."""
+
+    def __init__(self, **said):
+        self.__dict__.update(said)
+
+
+class Predicate(Says):
+    """Be named as a note of annotated-types."""
+
+
+class AfterValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class BeforeValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class Field(Says):
+    """Is like what pydantic's `Field(...)` gives, as far as we look."""
+
+    default = ...
+    default_factory = None
+
+    def is_required(self):
+        return self.default is ... and self.default_factory is None
+
+    def get_default(self, call_default_factory):
+        return self.default_factory() if self.default_factory else self.default
+
+
+@dataclasses.dataclass(init=False)
+class CheckedLike:
+    """Is like a dataclass of pydantic, as far as we look."""
+
+    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
+    shade: Shade
+
+    __pydantic_fields__ = {
+        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
+        "shade": Field(alias="colour", default=Shade.DARK),
+    }
+    def __init__(self, size, colour=Shade.DARK):
+        self.size, self.shade = size, colour
+
+
+@dataclasses.dataclass
+class DayBox(Box[datetime.date]):
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Twice(Box[list[T]], typing.Generic[T]):
+    third: Optional[T] = None
+
+
+class SubTwice(Twice[int]):
+    pass
+
+
+@pytest.mark.parametrize("value, form", [
+    (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
+    (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
+    (Table(), [{"x": [1]}]),
+    (Frame(), [{"x": 2}]),
+    (Chunk("x"), [{"x": 3}]),
+], ids=lambda value: type(value).__name__)
+def test_a_value_of_a_known_package_has_this_json_form(value, form):
+    test_a_value_has_this_json_form(value, form)
+
+
+FURTHER_TYPES = [  # as in TYPES
+    (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
+    (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
+    (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
+    (dict[bool, None], None, {"true": None}, {True: None}),
+    (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
+    (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
+    (
+        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
+        4,
+        4,
+    ),
+    (
+        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
+        "a",
+        "a",
+    ),
+    (
+        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+        array_of(INTEGER, maxItems=3, description="Some."),
+        [],
+        [],
+    ),
+    (T, {}, 5.0, 5.0),
+    (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
+    ("list[int]", array_of(INTEGER), [5.0], [5]),
+    (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
+    (
+        Box[int],
+        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
+        {"item": 1.0, "spares": [2.0]},
+        Box(1, [2]),
+    ),
+    (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
+    (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
+    (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
+    (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
+    (
+        CheckedLike,
+        None,
+        {"size": 1.0, "colour": "light"},
+        CheckedLike(1, Shade.LIGHT),
+    ),
+    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
+    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
+    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
+    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
+    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
+]
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", FURTHER_TYPES, ids=lambda each: str(each)[:60])
+def test_a_further_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value):
+    test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value)
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (dict[tuple[Any, int], int], "has no JSON form (write"),
+    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
+    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
+    (Annotated[str, Says(min_length=-1)], "minLength: "),
+    ("Nowhere", "name 'Nowhere' is not defined"),
+    (list["Nowhere"], "name 'Nowhere' is not defined"),
+])
+def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
+    test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem)
+
+
+@pytest.mark.parametrize("annotation, wire, errors", [
+    (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
+    (
+        dict[tuple[int, int], int],
+        {"[1]": 1, "(": 2},
+        ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
+    ),
+    (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
+    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
+    (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
+     ['[1]: "2019-12-31" is less than 2020-01-01']),
+    (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
+     ['(root): "P1D" is not less than P1DT0H0M0S']),
+    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
+     ['(root): "0.7" is not a multiple of 0.5']),
+    (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
+    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
+    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
+     ['(root): "1.23" has more decimal places than 1']),
+    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
+     ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
+    (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
+    (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
+    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
+    (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
+    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
+    (DayBox, {"item": "x"}, ['item: "x" is not a date']),
+    (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
+    (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
+])
+def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
+    test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors)
+
+
+@pytest.mark.parametrize("func, options, problems", [
+    (
+        forecast,
+        {"parameters": int},
+        [
+            "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+    (
+        forecast,
+        {"parameters": Node},
+        [
+            'parameters: "value" is no parameter (there are: place, days, unit, when)',
+            'parameters: "children" is no parameter (there are: place, days, unit, when)',
+            'parameters: "place" is missing, and the function needs it',
+        ],
+    ),
+])
+def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problems):
+    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
+
+
+def test_a_schema_of_a_foreign_class_is_checked_too():
+    with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
+        schema_of(list[OddPydanticLike])
+
+
+def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
+    if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
+        Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},
+                                  lambda body: body.update(__annotations__={"item": T}, __module__=__name__))
+        Dated = types.new_class("Dated", (Generic[datetime.date],), {},
+                                lambda body: body.update(__annotations__={"n": int}, __module__=__name__))
+        assert from_json(Dated, {"item": "2024-05-01", "n": 1.0}) == {"item": datetime.date(2024, 5, 1), "n": 1}
+
+
+def test_a_type_that_grows_without_end_is_refused():
+    @dataclasses.dataclass
+    class Growing(typing.Generic[T]):
+        inner: "Growing[list[T]]"
+
+    with pytest.raises(ToolDefinitionError, match="nested"):
+        schema_of(Growing[int])
+
+
+class Known:
+    def holds(self, value):
+        return value == "a"
+
+
+def test_functions_in_notes_are_called_with_what_was_read_or_refused():
+    of_method = Annotated[str, Predicate(func=Known().holds)]
+    assert from_json(of_method, "a") == "a"
+    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
+        from_json(of_method, "b")
+    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
+        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
+    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
+        schema_of(set[Annotated[str, AfterValidator(func=list)]])
+    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
+    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
+    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
+        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
+            ToolRegistry().register(annotated_with(note), name="f")
+
+
+def annotated_with(note):
+    def func(n: Annotated[int, note]): ...
+    return func
+
+
+def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
+    assert schema_of(AttrsLike) == {
+        "description": "Is like an attrs class, as far as we look.",
+        **object_with(["size"], size=INTEGER, shape={"anyOf": [schema_of(Pair), NULL], "default": None}),
+    }
+    value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
+    assert alike((value._size, value.shape), (3, Pair(1)))
+    schema = schema_of(PydanticLike)
+    assert (
+        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
+        and "discriminator" not in schema
+    )
+    twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
+    assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
+    assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
+
+
+class Alias:
+    """Be what `type Json = ...` makes from Python 3.12 on."""
+
+    def __init__(self, name, value):
+        self.__name__, self.__type_params__, self.__value__ = name, (), value
+
+    __call__ = None  # so that typing of 3.10 takes it for a type
+
+
+def test_a_generic_type_is_named_after_its_arguments():
+    assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
+
+
+def test_none_is_allowed_beside_an_alias_that_does_not_allow_it():
+    def take(alias: Optional[Alias("Either", Union[Node, int])] = 1): ...
+
+    schema = parameters_of(take)
+    assert is_valid({"alias": None}, schema) and schema["properties"]["alias"]["default"] == 1
+
+
+def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"types"}), tmp_path, monkeypatch)
+    needs = 'needs the chapter "types" (cut from this copy)'
+    for annotation, subject in [
+            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
+            (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
+            (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
+            ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"'), (Annotated[int, Says(ge=1)], "Says"),
+            (Annotated[str, Says(pattern="a")], "Says"), (Annotated[int, Predicate(func=bool)], "Predicate"),
+            (Annotated[int, Says(metadata=[Says(ge=1)])], "Says")]:
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.schema_of(annotation)
+        assert f"{subject} {needs}" in str(caught.value)
+
+    def look(n: int = Field(default=3)): ...
+    with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
+        core.parameters_of(look)
+    with pytest.raises(core.ToolDefinitionError, match=r'parameters: (\w+\.)?Node needs the chapter "types"'):
+        core.Tool.from_function(lambda **given: given, name="f", parameters=Node)
+    for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
+        assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
+
+
+@pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
+def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
+    Tree = make("Tree", Union[int, typing.List["Tree"]])
+    assert schema_of(Tree) == {
+        "$ref": "#/$defs/Tree",
+        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
+    }
+    assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
+    assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
+
+
+def test_a_field_as_a_default_is_read():
+    def look(
+        place: str = Field(description="Where."),
+        days: int = Field(default=3, metadata=[Says(ge=1)]),
+        when: datetime.date = Field(default=None),          # noqa: B008
+        tags: list = Field(default_factory=list),           # noqa: B008
+    ):
+        return place, days, when, tags
+
+    assert parameters_of(look) == object_with(
+        ["place"],
+        place={**STRING, "description": "Where."},
+        days={**INTEGER, "minimum": 1, "default": 3},
+        when={"anyOf": [text_with(format="date"), NULL], "default": None},
+        tags=array_of({}),
+    )
+    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
+    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
+    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
+    assert made[0] is not made[1]
+    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
+        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
+
+
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children):
+        return children
+
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+MODULE = """
+import dataclasses, functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nowhere import Missing
+
+def logged(func):
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return func(*args, **kwargs)
+    return wrapper
+
+def make():
+    @dataclasses.dataclass
+    class Local:
+        number: int
+        inner: list[Local] = dataclasses.field(default_factory=list)
+    def use(it: Local, hidden: Missing = None) -> Missing:
+        return Local, it
+    return use
+
+def hides(it: int, hidden: Missing): ...
+"""
+
+
+LATE = ["from __future__ import annotations"] + [""] * (sys.version_info >= (3, 14))     # 3.14 is late by itself
+
+
+@pytest.fixture(params=LATE)
+def written_apart(tmp_path, monkeypatch, request):
+    (tmp_path / "written_apart.py").write_text(request.param + MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("written_apart")
+    yield module
+    del sys.modules["written_apart"]
+
+
+def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
+    for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
+        Local, it = bound_and_called(
+            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
+        )
+        assert alike(it, Local(1, [Local(2)]))
+
+
+def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
+    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
+        "it"
+    ]
+    with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
+        parameters_of(written_apart.hides)
+
+
+def test_a_class_of_the_calling_function_is_found_by_its_name():
+    @dataclasses.dataclass
+    class Here:
+        number: int
+
+    def use(it: "Here"):
+        return it
+
+    assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
 
 
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
 # ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("says, asked, chat", [
+    (None, None, None), (None, True, True), (None, False, False), (True, None, True), (True, False, True),
+    (False, True, False)])
+def test_strict_is_sent_as_the_tool_says_or_else_as_asked(says, asked, chat):
+    tool = tool_taking(CITY_ONLY, strict=says)
+    assert build_tool_schemas([tool], strict=asked)[0]["function"].get("strict") is chat
+
+
+@pytest.mark.parametrize("schema, strict", [
+    ({"type": "string", "minLength": 1, "default": "x", "title": "T"}, {"type": ["string", "null"]}),
+    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+    ({"enum": ["c", "f"]}, {"anyOf": [{"enum": ["c", "f"], "type": "string"}, {"type": "null"}]}),
+    ({"const": 1}, {"anyOf": [{"enum": [1], "type": "integer"}, {"type": "null"}]}),
+    ({"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]},
+     {"anyOf": [{"type": "string", "anyOf": [{"pattern": "^a", "type": "string"}]}, {"type": "null"}]}),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]},
+     {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}),
+    ({"oneOf": [{"type": "string"}, {"type": "null"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d"}, {"anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"$ref": "#/$defs/d", "description": "D"},
+     {"description": "D", "anyOf": [{"$ref": "#/$defs/d"}, {"type": "null"}]}),
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+     {"type": ["array", "null"], "items": {"type": "integer"}}),
+    ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2},
+     {"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "maxItems": 2}),
+    ({"type": "string", "format": "date-time"}, {"type": ["string", "null"], "format": "date-time"}),
+    ({"type": "string", "format": "byte"}, {"type": ["string", "null"]}),
+    ({"properties": {"default": {"type": "integer"}}, "additionalProperties": False},
+     {"type": ["object", "null"], "properties": {"default": {"type": ["integer", "null"]}}, "required": ["default"],
+      "additionalProperties": False}),
+])
+def test_strict_mode_requires_everything_and_says_null_for_what_may_be_left_out(schema, strict):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("openai-chat", parameters, strict=True) == {
+        "type": "object", "properties": {"x": strict}, "required": ["x"], "additionalProperties": False,
+        "$defs": {"d": {"type": "integer"}}}
+
+
+def test_strict_mode_leaves_what_is_required_as_it_is():
+    parameters = {"type": "object", "properties": {"x": {"type": "string"}, "y": {"enum": [1]}}, "required": ["x", "y"]}
+    sent = parameters_as("openai-chat", parameters, strict=True)
+    assert sent["properties"] == {"x": {"type": "string"}, "y": {"enum": [1], "type": "integer"}}
+
+
+@pytest.mark.parametrize("parameters, fault", [
+    ({"type": "object", "properties": {"x": {}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": True}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "array"}}}, "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {}]}}},
+     "a value of any type cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object"}}}, "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {}, "additionalProperties": True},
+     "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "string"}}}},
+     "an object with names of any kind cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string", "not": {"const": "y"}}}}, "not cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [
+        {"properties": {"b": {"type": "string"}}}]}}}, "an object with branches cannot be said"),
+    ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "patternProperties cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#here"}}, "$defs": {"x": {"$anchor": "here", "type": "string"}}},
+     "#here cannot be said"),
+    ({"anyOf": [{"type": "object", "properties": {"x": {"type": "string"}}}]}, "anyOf at the root cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "properties": {"a": {"type": "string"}}}},
+      "$defs": {"d": {"type": "object", "additionalProperties": False}}}, "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"$ref": "#/$defs/d", "minimum": 3}}, "$defs": {"d": {"type": "integer"}}},
+     "\\$ref beside other keywords cannot be said"),
+    ({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x", "y"]},
+     "a required name that is not declared cannot be said"),
+])
+def test_a_tool_that_strict_mode_cannot_say_is_refused_or_sent_without(parameters, fault):
+    with pytest.raises(ToolDefinitionError, match=fault):
+        tool_taking(parameters, strict=True)
+    schema, = build_tool_schemas([tool_taking(parameters)], strict=True)
+    assert schema["function"]["strict"] is False
+    assert [schema] == build_tool_schemas([tool_taking(parameters, strict=False)])
+
+
+def test_what_strict_mode_leaves_out_comes_back_as_left_out():
+    def plan(city: str, days: int = 3, tags: Optional[list[str]] = None):
+        return [city, days, tags]
+    registry = ToolRegistry([plan])
+    schema = registry.get_schemas(strict=True)[0]["function"]
+    assert schema["strict"] and schema["parameters"]["required"] == ["city", "days", "tags"]
+    assert registry.invoke("plan", {"city": "Oslo", "days": None, "tags": None}).value == ["Oslo", 3, None]
+
+
+def test_what_strict_mode_is_known_to_refuse_is_left_out():
+    parameters = {"type": "object", "properties": {
+        "code": {"description": "A code.", "type": "string", "pattern": "^(?=a)ab$"},
+        "plain": {"type": "string", "pattern": "^a"}}, "required": ["code", "plain"], "additionalProperties": False}
+    sent = parameters_as("openai-chat", parameters, strict=True)["properties"]
+    assert sent["code"] == {"type": "string", "description": "A code."} and list(sent["code"])[0] == "type"
+    assert sent["plain"]["pattern"] == "^a"
+
+
+def test_a_copy_without_the_chapter_strict_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"strict"}), tmp_path, monkeypatch)
+    refused = '"strict" needs the chapter "strict" .cut from this copy.'
+    tools = [module.Tool("t", "", {"type": "object"}, dict)]
+    with pytest.raises(module.ToolDefinitionError, match=refused):
+        module.build_tool_schemas(tools, strict=True)
+    assert module.build_tool_schemas(tools, strict=False)[0]["function"]["strict"] is False
 
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
 # ---------------------------------------------------------------------------
-# (to come)
+RESPONSES_CALL = {"id": "fc_1", "call_id": "i", "type": "function_call", "name": "f", "arguments": ARGUMENTS_TEXT}
+RESPONSES = {"id": "resp_1", "output": [{"type": "reasoning", "id": "rs_1", "summary": []}, RESPONSES_CALL]}
+TOOL_AS["openai-responses"] = {"type": "function", "name": "get_weather", "description": "Do it.",
+                               "parameters": CITY_ONLY, "strict": False}
+CHOICES_AS["openai-responses"] = ["auto", "none", "required", {"type": "function", "name": "f"}, {
+    "type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": name} for name in "fg"]}]
+UNREADABLE["openai-responses"] = [              # what waits for an answer that nobody here can give
+    *([{"type": kind, "call_id": "c", "id": "x", "name": "code", "input": "1"}] for kind in (
+        "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
+        "mcp_approval_request")),
+    [RESPONSES_CALL, {"type": "tool_search_call", "execution": "client", "call_id": "c", "arguments": {}}],
+    [{"type": "function_call", "id": "c", "name": "f", "arguments": {"a": 1}}]]     # Gemini's Interactions API
+SPELLED_CALLS["openai-responses"] = {"plain": (RESPONSES_CALL, "i"), "object": (SdkObject(**RESPONSES_CALL), "i")}
+SPELLED_MESSAGES["openai-responses"] = {
+    "plain": RESPONSES,
+    "items": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
+              RESPONSES_CALL],
+}
+WITHOUT_CALLS["openai-responses"] = [
+    {"output": []}, [{"type": "web_search_call", "id": "ws", "action": {}},
+                     {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}"},
+                     {"type": "tool_search_call", "execution": "server", "call_id": None, "arguments": {}}]]
+GOES_ON["openai-responses"] = [
+    {"type": "function_call", "name": "f", "arguments": "{}", "status": "in_progress"},
+    {"type": "function_call", "name": "f", "arguments": " ", "status": "incomplete"}]
+TEXT_IS_KEPT.append("openai-responses")
+ANSWERS_AS["openai-responses"] = lambda items, reason: {
+    "output": items, "status": "incomplete" if reason else "completed",
+    "incomplete_details": {"reason": reason} if reason else None}
+CUT_BY["openai-responses"], TAKEN_BACK_BY["openai-responses"] = "max_output_tokens", "content_filter"
+MESSAGES_AS["openai-responses"] = (
+    [{"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"x": "é"}'}],
+    [{"type": "function_call_output", "call_id": "a", "output": "ok"},
+     {"type": "function_call_output", "call_id": "b", "output": "bad"}])
+KEPT_TURNS["openai-responses"] = [
+    ([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"}, RESPONSES_CALL], ...),
+    (RESPONSES, RESPONSES["output"])]
+
+
+@pytest.mark.parametrize("status, expected", [("incomplete", "{"), ("in_progress", "{"), ("completed", {})])
+def test_a_responses_call_that_is_not_complete_is_never_run_as_empty(status, expected):
+    item = {"type": "function_call", "call_id": "i", "name": "f", "arguments": "", "status": status}
+    assert parse_tool_calls([item])[0].arguments == expected
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"status": "failed", "error": {"code": "server_error", "message": "sorry"}, "output": []}, "sorry"),
+    ({"status": "failed", "error": None, "output": [{"type": "message", "role": "assistant", "content": []}]}, "failed")])
+def test_a_responses_answer_that_failed_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}|an assistant message.*"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="openai-responses")
+
+
+@of("responses", "strict")
+@pytest.mark.parametrize("asked", [None, True, False])
+def test_the_responses_api_is_always_told_of_strict(asked):
+    schema, = build_tool_schemas([tool_taking(CITY_ONLY)], strict=asked, api_format="openai-responses")
+    assert schema["strict"] is (asked is True)
+
+
+@of("responses", "anthropic")
+def test_calls_of_several_formats_are_refused_or_answered_as_asked_for():
+    calls = [CHAT_CALL, RESPONSES_CALL, SPELLED_CALLS["anthropic"]["plain"][0]]
+    with pytest.raises(TypeError, match="calls of several formats.*api_format="):
+        parse_tool_calls(calls)
+    assert [call.name for call in parse_tool_calls(calls, api_format="openai-chat")] == ["f", "f", "f"]
+
+
+def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"responses"}), tmp_path, monkeypatch)
+    refused = '"(openai-responses|function_call)" needs the chapter "responses" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(RESPONSES), lambda: module.parse_tool_calls([RESPONSES_CALL]),
+                    lambda: module.build_tool_schemas([], api_format="openai-responses")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
 # ---------------------------------------------------------------------------
-# (to come)
+ANTHROPIC_CALL = {"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}
+TOOL_AS["anthropic"] = {"name": "get_weather", "description": "Do it.", "input_schema": CITY_ONLY}
+CHOICES_AS["anthropic"] = [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}, None]
+SPELLED_CALLS["anthropic"] = {"plain": (ANTHROPIC_CALL, "i"), "object": (SdkObject(**ANTHROPIC_CALL), "i")}
+SPELLED_MESSAGES["anthropic"] = {
+    "plain": {"role": "assistant", "content": [{"type": "text", "text": "Hm."}, ANTHROPIC_CALL]},
+    "object": SdkObject(type="message", role="assistant", content=[SdkObject(**ANTHROPIC_CALL)]),
+    "blocks": [{"type": "thinking", "thinking": "…"}, ANTHROPIC_CALL],
+}
+WITHOUT_CALLS["anthropic"] = [{"role": "assistant", "content": [
+    {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": "x"}}]}]
+UNREADABLE["anthropic"] = [
+    [SPELLED_MESSAGES["anthropic"]["object"]] * 2, [CHAT_CALL, ANTHROPIC_CALL],
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "arguments": {"x": 1}}]}]
+MESSAGES_AS["anthropic"] = (
+    [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "é"}}]}],
+    [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "ok"},
+                                  {"type": "tool_result", "tool_use_id": "b", "content": "bad", "is_error": True}]}])
+ANSWERS_AS["anthropic"] = lambda message, reason: {**message, "stop_reason": reason}
+CUT_BY["anthropic"], TAKEN_BACK_BY["anthropic"] = "max_tokens", "refusal"
+KEPT_TURNS["anthropic"] = [
+    ({"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": "s"}, ANTHROPIC_CALL]}, ...),
+    ({"role": "assistant", "content": "Hello."}, ...),
+    ({"id": "msg", "type": "message", "role": "assistant", "content": [], "usage": {}}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": "\n"}, {"type": "text", "text": "", "citations": None}]}, []),
+    ({"role": "assistant", "content": [{"type": "text", "text": " "}, ANTHROPIC_CALL]},
+     {"role": "assistant", "content": [ANTHROPIC_CALL]}),
+    ({"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "s"}, ANTHROPIC_CALL]}, ...),
+    ([ToolCall("i", "f", {})],
+     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]})]
+
+
+def test_an_id_that_anthropic_would_not_take_is_the_same_legal_one_in_call_and_result():
+    call, = parse_tool_calls([{**CHAT_CALL, "id": "functions.look:0"}])
+    message, = build_assistant_messages([call], api_format="anthropic")
+    results, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="anthropic")
+    assert message["content"][0]["id"] == results["content"][0]["tool_use_id"] == "functions_look_0"
+
+
+@of("anthropic", "strict")
+def test_strict_is_sent_to_anthropic_where_the_tool_itself_says_so_in_the_words_that_it_takes():
+    closed = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"],
+              "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(closed, strict=True)], api_format="anthropic")
+    assert sent["strict"] is True and sent["input_schema"] == {**closed, "properties": {"n": {"type": "integer"}}}
+    for tool in (tool_taking(closed), tool_taking(closed, strict=False)):
+        sent, = build_tool_schemas([tool], api_format="anthropic", strict=True)
+        assert "strict" not in sent and sent["input_schema"] == closed
+    ring = {**TREE_OF_NODES, "additionalProperties": False}
+    sent, = build_tool_schemas([tool_taking(ring, strict=True)], api_format="anthropic")
+    assert "strict" not in sent and sent["input_schema"] == ring       # it takes nothing that refers to itself
+
+
+def test_a_text_that_anthropic_would_not_take_back_is_mended_in_the_history():
+    cut = {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": '{"city": "O'}]}
+    messages, calls = toolreg._read_turn(cut, "anthropic")
+    assert messages[0]["content"][0]["input"] == {"arguments_as_text": '{"city": "O'}
+    assert parse_tool_calls(messages) == calls == [ToolCall("i", "f", '{"city": "O')]
+
+
+def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
+    refused = '"(anthropic|tool_use)" needs the chapter "anthropic" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(SPELLED_MESSAGES["anthropic"]["plain"]),
+                    lambda: module.parse_tool_calls(SPELLED_MESSAGES["anthropic"]["object"]),
+                    lambda: module.parse_tool_calls([ANTHROPIC_CALL]),
+                    lambda: module.build_tool_choice("auto", api_format="anthropic")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
 # ---------------------------------------------------------------------------
-# (to come)
+GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}}
+GEMINI_OBJECT = SdkObject(text=None, function_call=FunctionCall(id=None, name="f", args={"city": "Oslo"}))
+TOOL_AS["gemini"] = {"name": "get_weather", "description": "Do it.", "parametersJsonSchema": CITY_ONLY}
+CHOICES_AS["gemini"] = [*({"functionCallingConfig": {"mode": mode}} for mode in ("AUTO", "NONE", "ANY")),
+                        *({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}}
+                          for names in (["f"], ["f", "g"]))]
+SPELLED_CALLS["gemini"] = {
+    "plain": (GEMINI_CALL, "i"), "without id": ({"functionCall": {"name": "f", "args": {"city": "Oslo"}}}, None),
+    "object": (GEMINI_OBJECT, None), "bare object": (FunctionCall(id="i", name="f", args={"city": "Oslo"}), "i")}
+SPELLED_MESSAGES["gemini"] = {
+    "plain": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm."}, GEMINI_CALL]}}]},
+    "object": SdkObject(candidates=[SdkObject(content=SdkObject(role="model", parts=[GEMINI_OBJECT]))]),
+    "parts": [{"text": "Hm."}, GEMINI_CALL],
+}
+WITHOUT_CALLS["gemini"] = [
+    {"role": "model", "parts": [{"text": "x"}]}, {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}},
+    {"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"inlineData": {"data": ""}}]},
+    {"candidates": [{"finishReason": "SAFETY"}]}, SdkObject(candidates=None, prompt_feedback=1)]
+GOES_ON["gemini"] = [
+    {"functionCall": {"name": "f", "args": {}, "willContinue": True}},
+    SdkObject(function_call=FunctionCall(id=None, name="f", args={"x": 1}, will_continue=True))]
+MESSAGES_AS["gemini"] = (
+    [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": "é"}, "id": "a"}}]}],
+    [{"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "ok"}, "id": "a"}},
+                                {"functionResponse": {"name": "g", "response": {"error": "bad"}, "id": "b"}}]}])
+ANSWERS_AS["gemini"] = lambda message, reason: {"candidates": [{"content": message, "finishReason": reason}]}
+CUT_BY["gemini"] = "MAX_TOKENS"
+KEPT_TURNS["gemini"] = [
+    ({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}, ...),
+    (SPELLED_MESSAGES["gemini"]["plain"], SPELLED_MESSAGES["gemini"]["plain"]["candidates"][0]["content"]),
+    ({"role": "assistant", "content": "Hi."}, {"role": "model", "parts": [{"text": "Hi."}]}),
+    ({"role": "model"}, []), ({"role": "model", "parts": []}, []), ({"role": "model", "parts": [{"text": ""}]}, []),
+    ({"role": "model", "parts": [{"text": "", "thoughtSignature": "c2ln"}]}, ...)]
+
+
+def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
+    call, = parse_tool_calls([{"functionCall": {"name": "f", "args": {}}}])
+    message, = build_assistant_messages([call], api_format="gemini")
+    assert message["parts"] == [{"functionCall": {"name": "f", "args": {}}}]
+    answer, = build_tool_result_messages([ToolResult(call.id, "f", "x")], api_format="gemini")
+    assert answer["parts"] == [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]
+
+
+@pytest.mark.parametrize("response, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}}, "SAFETY"),
+    (SdkObject(candidates=None, prompt_feedback=SdkObject(block_reason="OTHER")), "OTHER"),
+    ({"candidates": [{"finishReason": "PROHIBITED_CONTENT"}]}, "prohibited_content"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
+
+
+@pytest.mark.parametrize("schema, gemini", [
+    ({"title": "T", "type": "integer", "exclusiveMinimum": 0, "maximum": 9}, {"type": "integer", "maximum": 9}),
+    ({"const": "a"}, {"enum": ["a"]}),
+    ({"type": "object", "properties": {"title": {"type": "string"}, "const": {"const": 1}}, "examples": [{}]},
+     {"type": "object", "properties": {"title": {"type": "string"}, "const": {"enum": [1]}}}),
+    ({"type": "object", "additionalProperties": {"title": "T", "type": "number"}},
+     {"type": "object", "additionalProperties": {"type": "number"}}),
+    ({"$ref": "#/$defs/d"}, {"$ref": "#/$defs/d"}), ({"enum": [{"title": 1}]}, {"enum": [{"title": 1}]}),
+    (True, True),
+])
+def test_gemini_gets_json_schema_but_for_what_it_refuses(schema, gemini):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("gemini", parameters) == {**parameters, "properties": {"x": gemini}}
+
+
+def test_gemini_gets_recursion_as_it_is():
+    assert parameters_as("gemini", TREE_OF_NODES) == TREE_OF_NODES
+
+
+def test_a_copy_without_the_chapter_gemini_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"gemini"}), tmp_path, monkeypatch)
+    refused = '"(gemini|functionCall|FunctionCall)" needs the chapter "gemini" .cut from this copy.'
+    for attempt in (lambda: module.parse_tool_calls(SPELLED_MESSAGES["gemini"]["plain"]),
+                    lambda: module.parse_tool_calls(GEMINI_CALL),
+                    lambda: module.parse_tool_calls({"role": "model", "parts": [{"functionCall": {"name": "f"}}]}),
+                    lambda: module.parse_tool_calls(SPELLED_CALLS["gemini"]["bare object"][0]),
+                    lambda: module.parse_tool_calls(SPELLED_MESSAGES["gemini"]["object"]),
+                    lambda: module.build_assistant_messages([], api_format="gemini")):
+        with pytest.raises((TypeError, ValueError), match=refused):
+            attempt()
 
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
 # ---------------------------------------------------------------------------
-# (to come)
+def chat_chunks(*deltas, finish="tool_calls"):
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": list(delta)}, "finish_reason": None}]}
+              for delta in deltas]
+    return [*chunks, {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}] if finish else chunks
+
+
+def call_delta(index=None, call_id=None, name=None, arguments=None):
+    entry = {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
+    return {key: value for key, value in entry.items() if key == "function" or value is not None}
+
+
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
+      [call_delta(1, None, None, "{}")],
+      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
+     [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
+     [("a", "f", "{}"), ("b", "g", "{}")]),
+    ([[call_delta(0, "a", "get_", "")], [call_delta(0, None, "weather", "")], [call_delta(0, None, None, "{}")]],
+     [("a", "get_weather", "{}")]),
+    ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
+     [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
+    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
+     [("a", "f", "{}"), ("b", "f", "{}")]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
+     [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+])
+def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+    assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
+    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
+
+
+def test_chat_text_and_what_servers_add_is_kept():
+    chunks = [{"choices": [{"delta": {"role": "assistant", "content": "Hel", "reasoning_content": "a"}}]},
+              {"choices": [{"delta": {"content": "lo", "reasoning_content": "b", "tool_calls": None}}]},
+              {"choices": [{"index": 1, "delta": {"content": "another choice"}}]},
+              {"choices": [{"delta": {"tool_calls": [{**call_delta(0, "a", "f", "{}"),
+                                                      "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
+              {"choices": [], "usage": {"total_tokens": 1}}]
+    message = collect_stream(chunks)
+    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
+    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
+    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
+
+
+@pytest.mark.parametrize("deltas, calls", [
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
+     [("a", "f", '{"x":5}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
+      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
+     [("7", "f", "{}"), ("8", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
+])
+def test_a_delta_without_a_name_begins_no_call_and_a_known_id_says_more_than_an_index(deltas, calls):
+    message = collect_stream(chat_chunks(*deltas))
+    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]] == calls
+
+
+# how servers spell the deltas of a call: (the index, the id, the name) of its first delta, and of the others
+SPELLINGS_OF_DELTAS = {
+    "by the book": lambda at, first: (at, f"id{at}" if first else None, first),
+    "all said again": lambda at, first: (at, f"id{at}", True),
+    "index 0 each time, with ids": lambda at, first: (0, f"id{at}", first),
+    "no index": lambda at, first: (None, f"id{at}" if first else None, first),
+    "no index, with ids": lambda at, first: (None, f"id{at}", first),
+    "an empty id": lambda at, first: (at, f"id{at}" if first else "", first),
+    "no ids": lambda at, first: (at, None, first),
+    "a new id each time": lambda at, first: (at, f"id{at}" if first else f"noise{at}", first),
+}
+INTERLEAVED = {"by the book", "all said again", "index 0 each time, with ids", "no index, with ids", "an empty id",
+               "no ids", "a new id each time"}
+
+
+@settings(max_examples=150)
+@given(st.sampled_from([*SPELLINGS_OF_DELTAS]), st.data())
+def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, data):
+    calls = data.draw(st.lists(st.tuples(st.sampled_from("fgh"), st.dictionaries(st.text(max_size=3), call_values,
+                                                                                min_size=1, max_size=3)), min_size=1, max_size=4))
+    pieces = []
+    for _, arguments in calls:
+        text, cuts = json.dumps(arguments), data.draw(st.lists(st.integers(0, 40), max_size=5).map(sorted))
+        pieces.append([text[start:end] for start, end in zip([0, *cuts], [*cuts, None])])
+    order = [at for at, texts in enumerate(pieces) for _ in texts]
+    if spelling in INTERLEAVED:              # the calls begin in order; their deltas may come in any
+        firsts = list(range(len(calls)))
+        rest = list(order)
+        for at in firsts:
+            rest.remove(at)
+        order = firsts + data.draw(st.permutations(rest))
+    deltas, seen = [], set()
+    for at in order:
+        index, call_id, named = SPELLINGS_OF_DELTAS[spelling](at, at not in seen)
+        seen.add(at)
+        deltas.append([call_delta(index, call_id, calls[at][0] if named else None, pieces[at].pop(0))])
+    got = parse_tool_calls(collect_stream(chat_chunks(*deltas)))
+    assert [(call.name, call.arguments) for call in got] == [(name, json.loads(json.dumps(each))) for name, each in calls]
+
+
+@pytest.mark.parametrize("key, deltas, kept", [
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0, "format": "v1"}],
+                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0, "format": "v1"},
+      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
+    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}],
+                           [{"type": "reasoning.text", "text": "b", "index": 0}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}]),
+    ("thinking_blocks", [[{"type": "thinking", "thinking": "a"}], [{"type": "thinking", "thinking": "b"}],
+                         [{"type": "thinking", "thinking": "", "signature": "s"}], [{"type": "thinking", "thinking": "c"}]],
+     [{"type": "thinking", "thinking": "ab", "signature": "s"}, {"type": "thinking", "thinking": "c"}]),
+    ("annotations", [[{"type": "url_citation", "url_citation": {"url": "a"}}], [{"type": "url_citation", "url_citation": {"url": "b"}}]],
+     [{"type": "url_citation", "url_citation": {"url": "a"}}, {"type": "url_citation", "url_citation": {"url": "b"}}]),
+    ("audio", [{"id": "i", "data": "ab"}, {"id": "i", "data": "cd", "expires_at": None}, {"expires_at": 5}],
+     {"id": "i", "data": "abcd", "expires_at": 5}),
+    ("content", [[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}],
+                 [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}]}], "Os", "lo"],
+     [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Oslo"}]),
+])
+def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
+    message = collect_stream([{"choices": [{"index": 0, "delta": {"role": "assistant", key: each}}]} for each in deltas])
+    assert message == {"role": "assistant", "content": "", key: kept}
+    assert toolreg._read_turn(message, "openai-chat")[0] == [message]
+
+
+@pytest.mark.parametrize("api_format, wrap", [
+    ("openai-chat", lambda chunk: SdkObject(data=chunk)), ("openai-chat", lambda chunk: {"type": "chunk", "chunk": chunk}),
+    ("openai-chat", lambda chunk: {"event": "completion", "data": chunk})])
+def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(api_format, wrap):
+    noise = {"type": "content.delta", "delta": "Let me see.", "snapshot": "Let me see."}
+    events = [each for chunk in SPELLED_STREAMS[api_format] for each in (wrap(chunk), noise)]
+    assert collect_stream(events, api_format=api_format) == collect_stream(SPELLED_STREAMS[api_format], api_format=api_format)
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_events_that_hold_nothing_of_the_api_are_refused(api_format):
+    for events in ([{"type": "text.done", "text": "x"}], [{"kind": "x"}, {"kind": "y"}]):
+        with pytest.raises(TypeError, match=f"stream: not as {api_format} spells it .*pass the chunks of the API"):
+            collect_stream(events, api_format=api_format)
+
+
+def test_a_stream_that_was_taken_back_runs_no_call():
+    message = collect_stream(chat_chunks([call_delta(0, "a", "f", '{"x": 1}')], finish="content_filter"))
+    assert [call.arguments for call in parse_tool_calls(message)] == ["{"]
+
+
+def test_what_came_as_an_object_goes_back_as_one_and_is_answered_by_its_name():
+    call = {"function": {"name": "f", "arguments": {"city": "Oslo"}}}
+    message = collect_stream([{"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": True}])
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history[0]["tool_calls"][0]["function"] == call["function"]
+    answer, = build_tool_result_messages([ToolResult(calls[0].id, "f", "ok")])
+    assert answer == {"role": "tool", "tool_call_id": calls[0].id, "content": "ok", "tool_name": "f"}
+
+
+@of("streams", "anthropic")
+@pytest.mark.parametrize("reason, pieces, arguments", [
+    ("tool_use", [], {}), (None, [], {}), ("max_tokens", [], "{"), ("refusal", ['{"a":', " 1}"], "{"), ("refusal", [], "{"),
+    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), (None, ['{"a":'], '{"a":')])
+def test_a_block_of_anthropic_that_was_stopped_is_whole_unless_the_answer_was_cut(reason, pieces, arguments):
+    events = [*ANTHROPIC_EVENTS[:1], ANTHROPIC_EVENTS[6],
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+                for piece in pieces), {"type": "content_block_stop", "index": 1},
+              *([{"type": "message_delta", "delta": {"stop_reason": reason}}] if reason else [])]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == arguments
+
+
+@of("streams", "anthropic")
+def test_citations_and_compactions_of_anthropic_are_kept():
+    cited = [{"type": "char_location", "cited_text": text} for text in "ab"]
+    events = [{"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}},
+              {"type": "content_block_delta", "index": 0, "delta": {"type": "compaction_delta", "content": "All so far."}},
+              {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "", "citations": None}},
+              *({"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": each}} for each in cited),
+              {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "So."}}]
+    assert collect_stream(events, api_format="anthropic")["content"] == [
+        {"type": "compaction", "content": "All so far."}, {"type": "text", "text": "So.", "citations": cited}]
+
+
+@of("streams", "gemini")
+@pytest.mark.parametrize("calls, expected", [
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 5}], "willContinue": True}, {}],
+     [("f", {"a": 5})]),
+    ([{"name": "f", "id": "i", "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "Os", "willContinue": True}], "willContinue": True},
+      {"partialArgs": [{"jsonPath": "$.a.b[0]['c d']", "stringValue": "lo"}, {"jsonPath": "$.a.b[1]", "nullValue": "NULL_VALUE"},
+                       {"jsonPath": "$.t", "boolValue": True}]}, {"name": "g", "args": {}}],
+     [("f", {"a": {"b": [{"c d": "Oslo"}, None]}, "t": True}), ("g", {})]),
+    ([{"name": "f", "willContinue": True}, {"partialArgs": [{"jsonPath": "$.a", "numberValue": 0.5}], "willContinue": True}],
+     [("f", "{")]),
+    ([{"name": "f", "willContinue": True}], [("f", "{")]),
+])
+def test_the_pieces_of_a_gemini_call_are_one_call(calls, expected):
+    chunks = [{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": call}]}}]} for call in calls]
+    message = collect_stream(chunks, api_format="gemini")
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == expected
+
+
+def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
+    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
+    assert [call.name for call in calls] == ["f", "g"]
+
+
+def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
+    deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
+    for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*deltas, finish=finish)))
+        assert [call.arguments for call in calls] == [arguments, {"x": 1}]
+    begun = [call_delta(0, "a", "f", "")]       # an empty text says that there is more to come
+    for cut in (deltas[:1], deltas[::-1], [*deltas, [call_delta(2, "c", "h", None)]], [begun], [begun, deltas[1]]):
+        calls = parse_tool_calls(collect_stream(chat_chunks(*cut, finish=None)))
+        assert "{" in [call.arguments for call in calls if call.name != "g"]
+
+
+def test_a_message_in_place_of_a_delta_is_taken_whole():
+    message = {"role": "assistant", "content": "Hm.", "tool_calls": [
+        {"type": "function", "function": {"name": "f", "arguments": ""}},
+        {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]}
+    for chunk in ({"choices": [{"message": message, "finish_reason": "stop"}]},
+                  {"model": "m", "message": message, "done": True, "done_reason": "stop"}):
+        got = collect_stream([chunk])
+        assert got["content"] == "Hm." and got["role"] == "assistant"
+        assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
+
+
+def test_the_chunks_of_ollama_are_read():
+    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
+    call = {"function": {"name": "f", "arguments": {}}}
+    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
+                                        "done": False},
+                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
+    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
+
+
+def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
+    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
+    old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
+                                                                          {"arguments": "{}"})]
+    with pytest.raises(TypeError, match="unknown spelling|needs the chapter"):
+        parse_tool_calls(collect_stream(old))
+
+
+RESPONSES_EVENTS = [
+    {"type": "response.created", "response": {"id": "r", "output": []}},
+    {"type": "response.output_item.added", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
+    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
+    {"type": "response.output_item.done", "output_index": 0,
+     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
+    {"type": "response.output_item.added", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
+              "status": "in_progress"}},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
+    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
+    {"type": "response.output_item.done", "output_index": 1,
+     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
+              "status": "completed"}},
+    {"type": "response.completed", "response": {"id": "r", "output": []}},
+]
+ANTHROPIC_EVENTS = [
+    {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": []}},
+    {"type": "ping"},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "t"}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1,
+     "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]
+GEMINI_CHUNKS = [
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
+    {"candidates": [{"content": {"role": "model",
+                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                            "thoughtSignature": "c2ln"}]}}]},
+    {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
+]
+CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
+               *chat_chunks([call_delta(0, "i", "f", "")], [call_delta(0, None, None, '{"city": ')],
+                            [call_delta(0, None, None, '"Oslo"}')])]
+SPELLED_STREAMS = {"openai-chat": CHAT_CHUNKS, "openai-responses": RESPONSES_EVENTS, "anthropic": ANTHROPIC_EVENTS,
+                   "gemini": GEMINI_CHUNKS}
+STREAMED_FORMATS = [api_format for api_format in MESSAGE_FORMATS if api_format in SPELLED_STREAMS]
+
+
+@pytest.mark.parametrize("api_format", STREAMED_FORMATS)
+def test_a_stream_becomes_the_message_that_would_have_come_at_once(api_format):
+    message = collect_stream(iter(SPELLED_STREAMS[api_format]), api_format=api_format)
+    assert parse_tool_calls(message) == [ToolCall("i", "f", {"city": "Oslo"})]
+    assert toolreg._read_turn(message, api_format)[0] == (message if isinstance(message, list) else [message])
+
+    async def chunks():
+        for chunk in SPELLED_STREAMS[api_format]:
+            yield chunk
+    assert asyncio.run(acollect_stream(chunks(), api_format=api_format)) == message
+
+
+@of("streams", "anthropic", "responses")
+def test_a_whole_message_in_a_stream_is_taken_as_it_is():
+    whole = {"type": "message", "role": "assistant", "content": [ANTHROPIC_EVENTS[6]["content_block"]]}
+    for reason, arguments in (("tool_use", {}), ("max_tokens", "{")):
+        got = collect_stream([{**whole, "stop_reason": reason}], api_format="anthropic")
+        assert parse_tool_calls(got)[0].arguments == arguments
+    assert collect_stream([RESPONSES], api_format="openai-responses") == RESPONSES["output"]
+
+
+@of("streams", "anthropic", "responses", "gemini")
+def test_text_and_thoughts_of_a_stream_are_kept():
+    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
+    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
+    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
+    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
+        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
+                                  "thoughtSignature": "c2ln"}]
+
+
+@pytest.mark.parametrize("api_format", STREAMED_FORMATS)
+def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format):
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda city="": ran.append(city), name="f")
+    for end in range(len(SPELLED_STREAMS[api_format])):
+        message = collect_stream(SPELLED_STREAMS[api_format][:end], api_format=api_format)
+        registry.respond(message)
+    assert set(ran) <= {"Oslo"}
+
+
+@of("streams", "anthropic", "responses")
+def test_the_text_of_a_message_that_was_cut_is_kept():
+    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
+    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
+    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
+
+
+TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
+
+
+@of("streams", "anthropic", "responses", "gemini")
+@pytest.mark.parametrize("api_format, chunks", [
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
+    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
+    ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
+        "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
+    ("anthropic", [{"type": "content_block_start", "index": 0,
+                    "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
+        "type": "input_json_delta", "partial_json": " "}}]),
+    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
+    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
+                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
+    ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
+])
+def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
+    message = collect_stream(chunks, api_format=api_format)
+    assert parse_tool_calls(message)[0].arguments == "{"
+    registry = ToolRegistry()
+    registry.register(lambda: "ran", name="f")
+    assert "the text ends too early" in str(registry.respond(message))
+
+
+@of("streams", "anthropic")
+def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
+    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
+    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
+    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
+
+
+@of("streams", "anthropic", "responses", "gemini")
+@pytest.mark.parametrize("api_format, chunk", [
+    ("openai-chat", {"error": {"message": "overloaded"}}),
+    ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
+    ("gemini", {"error": {"code": 503}})])
+def test_an_error_in_a_stream_is_raised(api_format, chunk):
+    with pytest.raises(ToolRegError, match="stream: the server reported an error"):
+        collect_stream([chunk], api_format=api_format)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from(STREAMED_FORMATS), st.data())
+def test_whatever_a_server_streams_is_read_or_refused_in_clear_words(api_format, data):
+    registry = ToolRegistry()
+    registry.register(lambda city="": city, name="f")
+    chunks = data.draw(spoiled(SPELLED_STREAMS[api_format]))
+    try:
+        message = collect_stream(chunks if isinstance(chunks, list) else [chunks], api_format=api_format)
+        json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
+    except ToolRegError as error:                   # what the server reported itself
+        assert "the server reported an error" in str(error)
+    except TypeError as error:
+        assert re.search("^stream: |^the model gave |api_format=", str(error)), error
+
+
+def test_a_stream_of_a_format_that_is_not_there_is_refused():
+    for api_format in ("mcp", "x"):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            collect_stream([], api_format=api_format)
+
+
+def test_a_copy_without_the_chapter_streams_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"streams"}), tmp_path, monkeypatch)
+    refused = '"collect_stream" needs the chapter "streams" .cut from this copy.'
+    with pytest.raises(AttributeError, match=refused):
+        module.collect_stream([])
+
+
+@of("streams", "anthropic")
+def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatch):
+    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
+        module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
 
 
 # ---------------------------------------------------------------------------
@@ -6816,6 +7887,7 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
 
 
+@of("async")
 def test_the_registry_gets_the_tools_and_can_call_them_async():
     with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
         registry = ToolRegistry(think_augment=True)
@@ -6891,6 +7963,18 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
+TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+                  "annotations": {"readOnlyHint": True}}
+
+
+def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
+    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            build()
+
+
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
@@ -6936,6 +8020,10 @@ def call(id, name, arguments):
         say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
     elif name == "empty":
         say(id=id, result={"content": []})
+    elif name == "nan":
+        print('{"jsonrpc": "2.0", "id": %d, "result": {"structuredContent": NaN}}' % id, flush=True)
+    elif name == "deep":
+        print('{"result": {"x": %s}, "jsonrpc": "2.0", "id": %d}' % ("[" * 300 + "]" * 300, id), flush=True)
     elif name == "malformed":
         say(id=id, result=[1])
     elif name == "refused":
@@ -7034,6 +8122,7 @@ def call_content(client, name, /, **arguments):
     return client.call_tool(name, arguments)["content"][0]["text"]
 
 
+@of("schema")
 def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
     registry = ToolRegistry()
     with McpClient(mcp_child()) as client:
@@ -7050,6 +8139,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert registry.invoke("a_tool", {}).content == "{}"
 
 
+@of("async")
 @pytest.mark.parametrize("name, arguments, content, value", [
     ("add", {"a": "2"}, "3", {"result": 3}),
     ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
@@ -7082,8 +8172,52 @@ def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
         with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
             client.call_tool("refused")
         assert (refused.value.code, refused.value.data) == (-32602, [1])
+        for name, fault in (("nan", "NaN is not JSON"), ("deep", "nested more than 128 levels deep")):
+            with pytest.raises(McpError, match=f"its answer cannot be read: {fault}$"):
+                client.call_tool(name)
         assert call_content(client, "junk") == "through the noise"
         assert call_content(client, "wrong ids") == "right"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_in_a_forked_child_a_call_fails_at_once_and_the_parents_server_lives_on(mcp_child):
+    with McpClient(mcp_child()) as client:
+        assert call_content(client, "echo") == "{}"
+        pid = os.fork()
+        if not pid:
+            error = toolreg._caught(client.call_tool, "echo").error
+            client.close()
+            os._exit(7 if "forked from it" in str(error) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        assert call_content(client, "echo") == "{}"
+
+
+@pytest.mark.parametrize("page, found", [
+    ({"tools": [{"name": "a"}], "nextCursor": "1"}, 2), ({"tools": [{"name": "a"}], "nextCursor": ""}, 1)])
+def test_a_cursor_that_leads_in_circles_ends_a_listing(tmp_path, page, found):
+    server = tmp_path / "stuck.py"
+    server.write_text(f"""
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = {{"protocolVersion": "2025-11-25", **{page!r}}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+""", "utf-8")
+    with McpClient(str(server)) as client:
+        assert client.list_tools() == [{"name": "a"}] * found
+
+
+def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
+    class Listed(McpClient):
+        def list_tools(self):
+            return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
+                    for kind in ("required", "optional", "forbidden")]
+
+    with pytest.warns(ToolRegWarning, match="required: can only be run as a task"):
+        tools = toolreg.mcp_tools(Listed(["unused"]))
+    assert [tool.name for tool in tools] == ["optional", "forbidden"]
 
 
 def test_calls_of_several_threads_get_their_own_answers(mcp_child):
@@ -7165,13 +8299,13 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
-        toolreg.mcp_tools(mcp_child(mode), timeout=0.3 if mode == "silent" else 30)
+        toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
     assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
-    client = McpClient(mcp_child("mute"), timeout=0.3)
+    client = McpClient(mcp_child("mute"), start_timeout=0.3)
     calls, started = [ToolCall(str(n), "list", {}) for n in range(8)], time.monotonic()
     results = ToolRegistry([Tool("list", "", {"type": "object"}, client.list_tools)]).execute_tool_calls(calls)
     assert time.monotonic() - started < 2
@@ -7410,6 +8544,14 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
         assert len(server.sessions) == 1
 
 
+def test_over_http_headers_come_from_a_function_for_every_request(mcp_url):
+    tokens = (f"token {number}" for number in range(100))
+    with McpClient({"url": mcp_url[0], "headers": {"X-Fixed": "1"}}, headers=lambda: {"X-Token": next(tokens)}) as client:
+        assert call_content(client, "plain") == "as JSON"
+        assert call_content(client, "plain") == "as JSON"
+    assert int(next(tokens).split()[1]) >= 4
+
+
 def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
     url, server = mcp_url
     with McpClient(url) as client:
@@ -7443,7 +8585,7 @@ def test_over_http_what_is_no_server_is_named():
 
 
 # ---------------------------------------------------------------------------
-# http: a model over HTTP (any OpenAI-compatible server)
+# http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
 # ---------------------------------------------------------------------------
 SOME_KEY = "sk-5ecret-5ecret"
 SOME_TOOLS = [
@@ -7667,17 +8809,17 @@ def test_what_may_pass_is_tried_again_as_often_as_said(trouble, no_pauses):
         (failure("200 OK", "rate limited"), ": rate limited"),
         (
             http_answer(b"<!doctype html><p>Log in", content_type="text/html"),
-            ': no chat completion, but "<!doctype html><p>Log in"',
+            ': no answer of openai-chat, but "<!doctype html><p>Log in"',
         ),
-        (http_answer(b'{"choices": []}'), ': no chat completion, but {"choices": []}'),
-        (http_answer(b"[1]"), ": no chat completion, but [1]"),
-        (http_answer(b'{"choices": [null]}'), ': no chat completion, but {"choices": [null]}'),
-        (http_answer(b'{"choices": "no"}'), ': no chat completion, but {"choices": "no"}'),
+        (http_answer(b'{"choices": []}'), ': no answer of openai-chat, but {"choices": []}'),
+        (http_answer(b"[1]"), ": no answer of openai-chat, but [1]"),
+        (http_answer(b'{"choices": [null]}'), ': no answer of openai-chat, but {"choices": [null]}'),
+        (http_answer(b'{"choices": "no"}'), ': no answer of openai-chat, but {"choices": "no"}'),
         (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
-        (http_answer(b""), ': no chat completion, but ""'),
+        (http_answer(b""), ': no answer of openai-chat, but ""'),
         (
             http_answer(b'{"choices": [{"message": null}]}'),
-            ': no chat completion, but {"choices": [{"message": null}]}',
+            ': no answer of openai-chat, but {"choices": [{"message": null}]}',
         ),
         (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302 Found"),
     ],
@@ -7792,10 +8934,11 @@ def test_a_stream_gives_its_text_piece_by_piece_and_its_calls_whole():
         assert (message["content"], message["tool_calls"]) == ("let me", [SOME_CALL])
 
 
-def test_text_that_comes_in_parts_is_not_given_out_as_text():
-    message = {"role": "assistant", "content": [{"type": "text", "text": "42"}]}
+def test_of_text_that_comes_in_parts_only_the_text_is_given_out():
+    pieces, thought = [], {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    message = {"role": "assistant", "content": [thought, {"type": "text", "text": "42"}]}
     with serving(completion(message)) as (url, _):
-        assert ask(url, on_delta=lambda text: 1 / 0) == message
+        assert ask(url, on_delta=pieces.append) == message and pieces == ["42"]
 
 
 def test_a_server_that_does_not_stream_is_understood_all_the_same():
@@ -7821,10 +8964,10 @@ def test_a_cut_stream_is_tried_again_unless_its_text_was_given_out(no_pauses):
     "data, told",
     [
         ('{"error": {"message": "overloaded"}}', "overloaded"),
-        ("[1]", "no chat completion, but [1]"),
-        ('{"choices": [null]}', 'no chat completion, but {"choices": [null]}'),
-        ('{"choices": [{"delta": "x"}]}', 'no chat completion, but {"choices": [{"delta": "x"}]}'),
-        ("<html>", 'no chat completion, but "<html>"'),
+        ("[1]", "no answer of openai-chat, but [1]"),
+        ('{"choices": [null]}', 'no answer of openai-chat, but {"choices": [null]}'),
+        ('{"choices": [{"delta": "x"}]}', 'no answer of openai-chat, but {"choices": [{"delta": "x"}]}'),
+        ("<html>", 'no answer of openai-chat, but "<html>"'),
     ],
 )
 def test_an_error_in_the_midst_of_a_stream_is_told(data, told):
@@ -7876,7 +9019,7 @@ def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
 def test_lone_surrogates_and_nan_do_not_reach_the_wire():
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[{"role": "user", "content": "\ud800é"}])
-        assert sent_body(requests[0])["messages"][0]["content"] == "?é"
+        assert sent_body(requests[0])["messages"][0]["content"] == "\\ud800é"
         with pytest.raises(ValueError):
             ask(url, temperature=math.nan)
 
@@ -7902,6 +9045,418 @@ def test_a_message_is_sent_as_every_server_takes_it(message, sent):
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[message])
     assert sent_body(requests[0])["messages"] == [sent or message]
+
+
+# --- the other APIs
+# where it is asked, the header of the key, an answer, and the same as the events of a stream
+SOME_APIS = {
+    "openai-responses": {
+        "path": "/v1/responses", "key": f"authorization: Bearer {SOME_KEY}",
+        "answer": {"output": [{"type": "message", "role": "assistant", "content": [
+            {"type": "output_text", "text": "42"}]}], "usage": {"input_tokens": 3, "output_tokens": 4}},
+        "events": [{"type": "response.created", "response": {"status": "in_progress", "output": []}},
+                   {"type": "response.output_item.added", "output_index": 0,
+                    "item": {"type": "message", "role": "assistant", "content": []}},
+                   {"type": "response.output_text.delta", "output_index": 0, "delta": "4"},
+                   {"type": "response.output_text.delta", "output_index": 0, "delta": "2"},
+                   {"type": "response.completed", "response": {
+                       "status": "completed", "usage": {"input_tokens": 3, "output_tokens": 4}, "output": [
+                           {"type": "message", "role": "assistant",
+                            "content": [{"type": "output_text", "text": "42"}]}]}}]},
+    "anthropic": {
+        "path": "/v1/messages", "key": f"x-api-key: {SOME_KEY}",
+        "answer": {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "42"}],
+                   "stop_reason": "end_turn", "usage": {"input_tokens": 1, "cache_read_input_tokens": 2,
+                                                        "output_tokens": 4}},
+        "events": [{"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {
+                       "input_tokens": 1, "cache_read_input_tokens": 2, "output_tokens": 1}}},
+                   {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                   {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "4"}},
+                   {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "2"}},
+                   {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                    "usage": {"input_tokens": 0, "output_tokens": 4}}]},
+    "gemini": {
+        "path": "/v1/models/m:generateContent", "key": f"x-goog-api-key: {SOME_KEY}",
+        "answer": {"candidates": [{"content": {"role": "model", "parts": [
+            {"text": "hm", "thought": True}, {"text": "42"}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1, "thoughtsTokenCount": 3}},
+        "events": [{"candidates": [{"content": {"role": "model", "parts": [{"text": "hm", "thought": True}]}}],
+                    "usageMetadata": {"promptTokenCount": 3, "thoughtsTokenCount": 3}},
+                   {"candidates": [{"content": {"role": "model", "parts": [{"text": "4"}]}}]},
+                   {"candidates": [{"content": {"role": "model", "parts": [{"text": "2"}]}, "finishReason": "STOP"}],
+                    "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1, "thoughtsTokenCount": 3}}]},
+}
+each_api = pytest.mark.parametrize("api_format", [name for name in SOME_APIS if name in API_FORMATS])
+TOKENS = {"input": 3, "output": 4, "total": 7}
+
+
+def json_answer(value, status="200 OK", **headers):
+    return http_answer(json.dumps(value).encode(), status, content_type="application/json", **headers)
+
+
+def events_answer(events, end=""):
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
+    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + text).encode()
+
+
+def model_at(url, api_format, **options):
+    base = url + "/v1" if api_format.startswith("openai") else url
+    return HttpModel(base, "m", api_format=api_format, **{"timeout": 10, **options})
+
+
+def path_of(request):
+    return request.split()[1].decode()
+
+
+@each_api
+def test_each_api_is_asked_at_its_path_with_its_key_and_answers_in_its_spelling(api_format):
+    api, pieces = SOME_APIS[api_format], []
+    with serving(json_answer(api["answer"])) as (url, requests):
+        model = model_at(url, api_format, api_key=SOME_KEY)
+        messages = run_agent(model, "add", ToolRegistry([lambda_free_add]), api_format=model.api_format)
+    with serving(events_answer(api["events"])) as (url, requests_streamed):
+        streaming = model_at(url, api_format, api_key=SOME_KEY, on_delta=pieces.append)
+        assert run_agent(streaming, "add", ToolRegistry([lambda_free_add]), api_format=api_format)[1:] == (
+            messages[1:] if api_format != "gemini" else [{"role": "model", "parts": [
+                {"text": "hm", "thought": True}, {"text": "42"}]}])
+    assert pieces == ["4", "2"] and model.usage == streaming.usage == TOKENS
+    assert path_of(requests[0]) == api["path"] and api["key"].encode() in requests[0].split(b"\r\n")
+    assert (b"anthropic-version: 2026-10-21" in requests[0].split(b"\r\n")) == (api_format == "anthropic")
+    assert path_of(requests_streamed[0]) == (
+        "/v1/models/m:streamGenerateContent?alt=sse" if api_format == "gemini" else api["path"])
+    assert sent_body(requests_streamed[0]).get("stream") is (None if api_format == "gemini" else True)
+    with serving(json_answer(api["answer"])) as (url, _):        # a server that does not stream is understood
+        pieces.clear()
+        model_at(url, api_format, on_delta=pieces.append)(messages=[toolreg._user_message("add", api_format)])
+        assert pieces == ["42"]
+
+
+@of("anthropic", "gemini")
+@pytest.mark.parametrize(
+    "api_format, base, path",
+    [
+        ("anthropic", "", "/v1/messages"),
+        ("anthropic", "/", "/v1/messages"),
+        ("anthropic", "/v1", "/v1/messages"),
+        ("anthropic", "/v1/messages", "/v1/messages"),
+        ("anthropic", "/anthropic", "/anthropic/v1/messages"),
+        ("anthropic", "/v1?beta=true", "/v1/messages?beta=true"),
+        ("gemini", "", "/v1/models/m:generateContent"),
+        ("gemini", "/v1beta", "/v1beta/models/m:generateContent"),
+        ("gemini", "/v1beta/models/m:generateContent", "/v1beta/models/m:generateContent"),
+        ("gemini", "/v1/projects/p/publishers/google", "/v1/projects/p/publishers/google/models/m:generateContent"),
+    ],
+)
+def test_the_version_of_an_api_is_added_unless_the_base_url_names_one(api_format, base, path):
+    with serving(json_answer(SOME_APIS[api_format]["answer"])) as (url, requests):
+        HttpModel(url + base, "m", api_format=api_format)(messages=[])
+    assert path_of(requests[0]) == path
+
+
+@of("gemini")
+@pytest.mark.parametrize("name, place", [("tunedModels/t", "/tunedModels/t"), ("models/m", "/models/m"),
+                                         ("a b?c", "/models/a%20b%3Fc")])
+def test_the_name_of_a_gemini_model_stands_in_the_path_and_is_quoted(name, place):
+    with serving(json_answer(SOME_APIS["gemini"]["answer"])) as (url, requests):
+        HttpModel(url + "?x=1", name, api_format="gemini")(messages=[])
+        HttpModel(url + "?x=1", name, api_format="gemini", stream=True)(messages=[])
+    assert [path_of(request) for request in requests] == [
+        f"/v1{place}:generateContent?x=1", f"/v1{place}:streamGenerateContent?alt=sse&x=1"]
+
+
+@pytest.mark.parametrize("api_format", ["mcp", "openai", "", None])
+def test_a_model_of_an_unknown_format_is_refused_with_those_that_there_are(api_format):
+    with pytest.raises(ValueError, match=r"^api_format: must be one of openai-chat(, .+)? \(got "):
+        HttpModel("http://host", "m", api_format=api_format)
+
+
+@of("anthropic", "gemini", "responses")
+@pytest.mark.parametrize("chapter, api_format", [("anthropic", "anthropic"), ("gemini", "gemini"),
+                                                 ("responses", "openai-responses")])
+def test_a_model_whose_chapter_was_cut_is_refused_with_its_name(chapter, api_format, tmp_path, monkeypatch):
+    module = load_copy(without({chapter}), tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match=f'^api_format: "{api_format}" needs the chapter "{chapter}"'):
+        module.HttpModel("http://host", "m", api_format=api_format)
+    assert module.HttpModel("http://host", "m").api_format == "openai-chat"
+
+
+SYSTEM, DEVELOPER = {"role": "system", "content": "be brief"}, {"role": "developer", "content": [
+    {"type": "text", "text": "be kind", "cache_control": {"type": "ephemeral"}}]}
+TEXT_BLOCKS = [{"type": "text", "text": "be brief"}, DEVELOPER["content"][0]]
+
+
+@of("anthropic", "gemini", "responses")
+@pytest.mark.parametrize(
+    "api_format, options, sent",
+    [
+        ("openai-chat", {}, {"messages": [SYSTEM, DEVELOPER, *QUESTION, SYSTEM]}),
+        ("openai-responses", {}, {"input": [SYSTEM, DEVELOPER, *QUESTION, SYSTEM]}),
+        ("openai-responses", {"instructions": "i"}, {"input": [SYSTEM, DEVELOPER, *QUESTION, SYSTEM],
+                                                     "instructions": "i"}),
+        # what comes later stays where it is: from there on it holds
+        ("anthropic", {}, {"system": TEXT_BLOCKS, "messages": [*QUESTION, SYSTEM], "max_tokens": 8_192}),
+        ("anthropic", {"system": "first", "max_tokens": 9}, {
+            "system": [{"type": "text", "text": "first"}, *TEXT_BLOCKS], "messages": [*QUESTION, SYSTEM],
+            "max_tokens": 9}),
+        ("gemini", {}, {
+            "systemInstruction": {"parts": [{"text": "be brief"},
+                                            {"text": "be kind", "cache_control": {"type": "ephemeral"}}]},
+            "contents": [{"role": "user", "parts": [{"text": "北京?"}]},
+                         {"role": "user", "parts": [{"text": "be brief"}]}]}),
+    ],
+)
+def test_system_messages_go_where_each_api_wants_them(api_format, options, sent):
+    answer = completion({"content": "42"}) if api_format == "openai-chat" else json_answer(
+        SOME_APIS[api_format]["answer"])
+    with serving(answer) as (url, requests):
+        model_at(url, api_format, **options)(messages=[SYSTEM, DEVELOPER, *QUESTION, SYSTEM])
+    assert sent_body(requests[0]) == ({} if api_format == "gemini" else {"model": "m"}) | sent
+
+
+@of("anthropic", "gemini")
+def test_an_option_alone_stays_as_it_is():
+    for api_format, option, value in [("anthropic", "system", "be brief"),
+                                      ("gemini", "systemInstruction", {"parts": [{"text": "be brief"}]})]:
+        with serving(json_answer(SOME_APIS[api_format]["answer"])) as (url, requests):
+            model_at(url, api_format, **{option: value})(messages=[])
+        assert sent_body(requests[0])[option] == value
+    with serving(json_answer(SOME_APIS["gemini"]["answer"])) as (url, requests):
+        model_at(url, "gemini", systemInstruction={"parts": [{"text": "a"}]})(
+            messages=[{"role": "system", "parts": [{"text": "b"}]}])
+        model_at(url, "gemini", systemInstruction="a")(messages=[])
+    assert [sent_body(request)["systemInstruction"]["parts"] for request in requests] == [
+        [{"text": "a"}, {"text": "b"}], [{"text": "a"}]]
+
+
+@of("gemini")
+def test_gemini_is_asked_with_its_own_names_and_its_own_tools():
+    tools = ToolRegistry([lambda_free_add]).get_schemas(api_format="gemini")
+    choice = build_tool_choice("add", api_format="gemini")
+    safety = [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
+    with serving(json_answer(SOME_APIS["gemini"]["answer"])) as (url, requests):
+        model = model_at(url, "gemini", temperature=0, generationConfig={"seed": 1}, safetySettings=safety,
+                         tools=[{"googleSearch": {}}], topK=None)
+        model(messages=QUESTION, tools=tools, tool_choice=choice)
+        model(messages=[{"role": "assistant", "content": "hi"}, {"role": "model", "parts": []}])
+    assert sent_body(requests[0]) == {
+        "contents": [{"role": "user", "parts": [{"text": "北京?"}]}], "safetySettings": safety, "toolConfig": choice,
+        "tools": [{"functionDeclarations": tools}, {"googleSearch": {}}],
+        "generationConfig": {"temperature": 0, "seed": 1}}
+    assert sent_body(requests[1])["contents"] == [{"role": "model", "parts": [{"text": "hi"}]}]
+    assert sent_body(requests[1])["tools"] == [{"googleSearch": {}}] and "toolConfig" not in sent_body(requests[1])
+
+
+@of("anthropic")
+def test_an_answer_that_was_empty_is_not_sent_back_where_that_would_be_refused():
+    empty = {"role": "assistant", "content": []}
+    with serving(json_answer(SOME_APIS["anthropic"]["answer"])) as (url, requests):
+        model_at(url, "anthropic")(messages=[*QUESTION, empty, *QUESTION])
+    assert sent_body(requests[0])["messages"] == QUESTION * 2
+
+
+def test_an_option_that_is_none_is_not_sent_and_tools_of_the_options_are_offered_too():
+    with serving(completion({"content": "42"})) as (url, requests):
+        ask(url, seed=None, stream=True, stream_options=None, tools=SOME_TOOLS[:1])
+        HttpModel(url + "/v1", "m", tools=SOME_TOOLS[1:])(messages=QUESTION, tools=SOME_TOOLS[:1])
+    assert sent_body(requests[0]).keys() == {"model", "messages", "tools", "tool_choice", "stream"}
+    assert sent_body(requests[1])["tools"] == SOME_TOOLS[::-1]
+
+
+def test_the_tokens_of_all_answers_are_added_up_also_where_a_try_broke_off(no_pauses):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 16, "prompt_tokens_details": {"cached": 9}}
+    whole = json_answer({"choices": [{"message": {"content": "42"}}], "usage": usage})
+    counted = events_answer([{"choices": [], "usage": usage}, {"choices": [], "usage": None}], "data: [DONE]\n\n")
+    with serving_each(whole, completion({"content": "?"}), counted,
+                      events_answer([{"choices": [], "usage": usage}]), whole) as (url, requests):
+        model = HttpModel(url, "m", timeout=10)
+        assert model.usage == {"input": 0, "output": 0, "total": 0}
+        for total in (16, 16, 32, 64):      # the last one took two tries
+            model(messages=QUESTION)
+            assert model.usage["total"] == total
+    assert model.usage == {"input": 40, "output": 20, "total": 64} and len(requests) == 5
+
+
+@pytest.mark.parametrize("usage", [None, [], "x", {"prompt_tokens": None}, {"prompt_tokens": "3"}])
+def test_counts_that_are_none_are_left_out(usage):
+    with serving(json_answer({"choices": [{"message": {"content": "42"}}], "usage": usage})) as (url, _):
+        model = HttpModel(url, "m", timeout=10)
+        assert model(messages=QUESTION)["content"] == "42" and model.usage == {"input": 0, "output": 0, "total": 0}
+
+
+def test_a_loop_can_stop_at_a_limit_of_tokens():
+    call = {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]}
+    answer = json_answer({"choices": [{"message": call}], "usage": {"prompt_tokens": 60, "completion_tokens": 1}})
+    with serving(answer) as (url, requests):
+        model = HttpModel(url, "m", timeout=10)
+        for _ in agent_loop(model, "add", ToolRegistry([lambda_free_add]), max_turns=9):
+            if model.usage["total"] > 100:
+                break
+    assert len(requests) == 2 and model.usage["total"] == 122
+
+
+def test_a_server_that_refuses_to_count_in_a_stream_is_asked_without_from_then_on():
+    refusal = failure("422 Unprocessable", 'extra_forbidden: ["body","stream_options"]')
+    with serving_each(refusal, event_stream({"content": "42"})) as (url, requests):
+        model = HttpModel(url, "m", timeout=10, stream=True, retries=0)
+        assert [model(messages=QUESTION)["content"] for _ in range(2)] == ["42", "42"]
+    assert ["stream_options" in sent_body(request) for request in requests] == [True, False, False]
+    with serving(refusal) as (url, requests):           # an option is the user's own
+        with pytest.raises(HttpError, match="answered 422: extra_forbidden"):
+            HttpModel(url, "m", timeout=10, stream=True, stream_options={"include_usage": True})(messages=QUESTION)
+    assert len(requests) == 1
+
+
+@each_api
+def test_a_stream_of_any_api_that_was_cut_is_tried_again_unless_its_text_was_given_out(api_format, no_pauses):
+    events = SOME_APIS[api_format]["events"]
+    whole, cut = events_answer(events), events_answer(events[:-1])
+    with serving_each(cut, whole) as (url, requests):
+        model = model_at(url, api_format, stream=True)
+        assert "42" in json.dumps(model(messages=[])) and len(requests) == 2
+    with serving_each(cut, whole) as (url, requests):
+        pieces = []
+        with pytest.raises(HttpError, match="the stream broke off"):
+            model_at(url, api_format, on_delta=pieces.append)(messages=[])
+        assert "".join(pieces) in ("4", "42") and len(requests) == 1
+
+
+@each_api
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "500 Internal Server Error", "529 Overloaded"])
+def test_each_api_is_asked_again_after_what_may_pass(api_format, status, no_pauses):
+    busy = json_answer({"error": {"type": "overloaded_error", "message": "busy"}}, status)
+    with serving_each(busy, json_answer(SOME_APIS[api_format]["answer"])) as (url, requests):
+        assert "42" in json.dumps(model_at(url, api_format)(messages=[])) and len(requests) == 2
+    with serving(busy) as (url, requests):
+        with pytest.raises(HttpError, match=f"answered {status[:3]}: busy$"):
+            model_at(url, api_format, retries=1)(messages=[])
+        assert len(requests) == 2
+
+
+@of("responses", "anthropic", "gemini")
+@pytest.mark.parametrize(
+    "api_format, event, told, passes",
+    [
+        ("anthropic", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "Overloaded",
+         True),
+        ("anthropic", {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}, "no", False),
+        ("openai-responses", {"type": "error", "code": "server_error", "message": "sorry"}, "sorry", True),
+        ("openai-responses", {"type": "error", "code": "bad", "message": "sorry"}, "sorry", False),
+        ("openai-responses", {"type": "response.failed", "response": {"status": "failed", "error": {
+            "code": "rate_limit_exceeded", "message": "slow down"}}}, "slow down", True),
+        ("gemini", {"error": {"code": 503, "message": "try later", "status": "UNAVAILABLE"}}, "try later", True),
+        ("gemini", {"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}, "bad", False),
+        ("gemini", {"promptFeedback": {"blockReason": "SAFETY"}}, '{"promptFeedback": {"blockReason": "SAFETY"}}',
+         False),
+    ],
+)
+def test_a_failure_within_an_answer_is_told_and_what_may_pass_is_tried_again(api_format, event, told, passes, no_pauses):
+    with serving(events_answer([event])) as (url, requests):
+        with pytest.raises(HttpError) as caught:
+            model_at(url, api_format, stream=True)(messages=[])
+    assert str(caught.value) == f"{url}: {told}" and len(requests) == (3 if passes else 1)
+    with serving(json_answer(event)) as (url, requests):
+        with pytest.raises(HttpError, match=f": {re.escape(told)}$"):
+            model_at(url, api_format, retries=0)(messages=[])
+
+
+@each_api
+@pytest.mark.parametrize("answer", [b"<html>", b"[1]", b"{}", b'{"choices": []}', b'{"output": 1, "content": 1}',
+                                    b'{"output": [1], "content": [1], "candidates": [1]}', b'{"candidates": []}'])
+def test_what_is_no_answer_of_an_api_is_told_at_once(api_format, answer):
+    with serving(http_answer(answer)) as (url, requests):
+        with pytest.raises(HttpError, match=f"^{url}: no answer of {api_format}, but "):
+            model_at(url, api_format)(messages=[])
+    assert len(requests) == 1
+
+
+@of("responses", "anthropic", "gemini")
+def test_an_answer_without_any_words_is_an_empty_one():
+    for api_format, answer in [("gemini", {"candidates": [{"finishReason": "STOP"}]}),
+                               ("openai-responses", {"output": []}),
+                               ("anthropic", {"content": [], "stop_reason": "end_turn"})]:
+        with serving(json_answer(answer)) as (url, _):
+            assert model_at(url, api_format)(messages=[]) in (
+                {"role": "model", "parts": []}, [], {"role": "assistant", "content": []})
+
+
+@of("anthropic")
+@pytest.mark.parametrize("reason, ran", [("tool_use", [{}]), ("max_tokens", []), ("refusal", [])])
+def test_a_call_of_an_answer_that_was_cut_or_taken_back_does_not_run(reason, ran):
+    use = {"type": "tool_use", "id": "t1", "name": "now", "input": {}}
+    chat_reason = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}[reason]
+    chat_call = {"id": "t1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+    for api_format, answer in [
+        ("anthropic", {"content": [use], "stop_reason": reason}),
+        ("openai-chat", {"choices": [{"message": {"tool_calls": [chat_call]}, "finish_reason": chat_reason}]}),
+    ]:
+        calls, registry = [], ToolRegistry([Tool("now", "", {"type": "object"}, dict)])
+        registry.before_call = lambda call, reason, calls=calls: calls.append(call.arguments)
+        with serving(json_answer(answer)) as (url, _):
+            model = model_at(url, api_format)
+            with contextlib.suppress(MaxTurnsExceeded):
+                run_agent(model, "now", registry, api_format=api_format, max_turns=1)
+        assert calls == ran
+
+
+def test_one_deadline_holds_for_all_tries_and_pauses():
+    def slow(request, connection):
+        time.sleep(0.2)
+        return failure("503 Service Unavailable", "busy", Retry_After="0")
+    with serving(slow) as (url, requests):
+        started = time.monotonic()
+        with pytest.raises(ToolTimeoutError):
+            ask(url, timeout=0.5, retries=99)
+        assert time.monotonic() - started < 2 and len(requests) <= 3
+    with serving(failure("429 Too Many Requests", "slow down", Retry_After="5")) as (url, requests):
+        started = time.monotonic()
+        with pytest.raises(HttpError, match="answered 429: slow down$"):          # no pause that ends too late
+            ask(url, timeout=2)
+        assert time.monotonic() - started < 1.5 and len(requests) == 1
+
+
+def test_a_server_that_is_not_there_is_tried_again_and_told(no_pauses):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(HttpError, match=f"^{url}: ConnectionRefusedError") as caught:
+        ask(url)
+    assert caught.value.status is None
+
+
+def test_the_message_of_an_api_is_told_whole_up_to_its_bound_and_without_the_key():
+    words = f"wrong {SOME_KEY} " + "é" * 5_000
+    for detail in ({}, {"a_detail_that_comes_first": "x" * 6_000}):
+        body = json.dumps({**detail, "error": {"message": words}}).encode()
+        with serving(http_answer(body, "400 Bad Request")) as (url, _):
+            with pytest.raises(HttpError) as caught:
+                ask(url, api_key=SOME_KEY)
+        told = str(caught.value).removeprefix(f"{url} answered 400: ")
+        assert told == ("wrong *** " + "é" * 5_000)[:2_000] and len(caught.value.body) <= 2_000
+    half = "x" * (2_000 - 4) + SOME_KEY     # a key at the bound is not told by half
+    for status in ("401 Unauthorized", "200 OK"):
+        with serving(failure(status, half)) as (url, _):
+            with pytest.raises(HttpError) as caught:
+                ask(url, api_key=SOME_KEY)
+        assert str(caught.value).endswith("x***") and SOME_KEY[:4] not in str(caught.value)
+    with serving(http_answer(f"<p>{SOME_KEY}".encode())) as (url, _):
+        with pytest.raises(HttpError, match=r'no answer of openai-chat, but "<p>\*\*\*"$'):
+            ask(url, api_key=SOME_KEY)
+
+
+@of("anthropic", "gemini")
+@pytest.mark.parametrize("api_format, said, named", [
+    ("anthropic", "tools.1.custom.input_schema: bad", " (tools: add)"),
+    ("gemini", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: bad", " (tools: add)"),
+    ("anthropic", "schema at #/properties/a: bad", " (tools: add)"),
+    ("gemini", "schema at #/properties/a: bad", " (tools: add)"),
+    ("anthropic", "max_tokens: bad", ""),
+])
+def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
+    tools = build_tool_schemas([Tool("mul", "", {"type": "object"}, print), Tool.from_function(lambda_free_add)],
+                               api_format=api_format)
+    with serving(json_answer({"error": {"message": said}}, "400 Bad Request")) as (url, _):
+        with pytest.raises(HttpError) as caught:
+            model_at(url, api_format)(messages=[], tools=tools)
+    assert str(caught.value) == f"{url} answered 400: {said}{named}"
 
 
 # ---------------------------------------------------------------------------
@@ -7990,7 +9545,7 @@ def flow_messages(api_format):
         toolreg._user_message("hi", api_format),
         *build_assistant_messages(FLOW_CALLS, api_format=api_format),
         *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *toolreg._assistant("bye", [], api_format),
+        *toolreg._APIS[api_format].assistant("bye", []),
     ]
 
 
@@ -8223,6 +9778,140 @@ def test_help_names_every_command(capsys):
     assert caught.value.code == 0 and all(
         f"\n    {name} " in out for name in ("demo", "list", "schema", "call", "chat")
     )
+
+
+# --- vendor: copies with some of the chapters
+def vendored(folder, *options):
+    """Make a copy by the command, and give its text; it goes to a folder that is made for it."""
+    path = folder / "_vendor" / "toolreg.py"
+    assert main(["vendor", *options, "--force", "-o", str(path)]) == 0
+    return path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("chapters", ["core", *CHAPTERS, "all"])
+def test_a_copy_with_one_chapter_works_isolated_and_holds_what_that_needs_and_no_more(chapters, tmp_path, capsys):
+    copy = vendored(tmp_path, "--with", chapters)
+    kept = {"core": set(), "all": HERE_ARE}.get(chapters, {chapters})
+    while more := {need for section in TAIL if section.key in kept for need in section.uses if need.isalpha()} - kept:
+        kept |= more
+    assert {section.key for section in sections_of(copy) if section.key.isalpha()} == kept
+    assert f"{len(copy.splitlines())} lines, {len(copy.encode())} bytes: the core" in capsys.readouterr().err
+    script = ("import sys; sys.path.insert(0, '.'); from _vendor import toolreg\n"
+              f"assert all(hasattr(toolreg, name) for name in toolreg.__all__)\n{SMOKE}")
+    assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
+
+
+def imported_and_declared(source):
+    tree = ast.parse(source)
+    imports = {alias.asname or alias.name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))
+               for alias in node.names}
+    registry = next(node for node in tree.body if getattr(node, "name", "") == "ToolRegistry")
+    return imports, {node.target.id for node in registry.body if isinstance(node, ast.AnnAssign)}
+
+
+def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(tmp_path, capsys):
+    for options in ([], ["--with", "mcp"], ["--without", "cli"], ["--with", "all"]):
+        copy = vendored(tmp_path, *options)
+        imports, declared = imported_and_declared(copy)
+        text = copy.partition("\n__version__")[2]
+        assert [name for name in imports - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
+        assert declared == set(re.findall(r"^ToolRegistry\.(\w+) = ", copy, re.MULTILINE))
+    assert imported_and_declared(copy) == imported_and_declared(SOURCE)
+    assert not imported_and_declared(vendored(tmp_path))[1] and imported_and_declared(SOURCE)[1]
+
+
+def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
+    copy = vendored(tmp_path, "--with", "all")
+    *head, body = copy.split("\n", 3)
+    assert SOURCE == f"#!/usr/bin/env python3\n{body}"
+    assert head == [f"# toolreg {toolreg.__version__}, made by: python toolreg.py vendor --with all",
+                    f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
+                    "# do not edit what is below, make it anew; its sha256: "
+                    + hashlib.sha256(body.encode()).hexdigest()]
+
+
+@pytest.mark.parametrize("options, head", [
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with network,openapi,cli"),
+    (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
+    (("--without", "core"), "--with all"),
+])
+def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capsys):
+    copy = vendored(tmp_path, *options)
+    assert copy.split("\n")[0].endswith(f"vendor {head}")
+    assert vendored(tmp_path, *head.split()) == copy
+    assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
+
+
+@of("network", "openapi", "mcp", "http")
+@pytest.mark.parametrize("options, told", [
+    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
+    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
+    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, http)'),
+    (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
+    (["-o", "."], "Is a directory"),
+    (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),
+    (["-o", "image.png"], "vendor: image.png: is no copy that vendor made"),
+    (["-o", "changed.py"], "vendor: changed.py: was changed after vendor made it (nothing was written; --force"),
+])
+def test_vendor_refuses_in_one_line_and_writes_nothing(options, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "changed.py").write_text(vendored(tmp_path).replace("def trace", "def trace").replace("sunny", "rain"))
+    (tmp_path / "mine.py").write_text("# mine\n")
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\xff")
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.*")}
+    capsys.readouterr()
+    status, out, err = run_main(capsys, "vendor", *options)
+    assert (status, out) == (2, "") and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.*")} == before
+
+
+def test_a_copy_that_is_as_it_was_made_is_replaced_also_where_its_line_ends_changed(tmp_path, capsys):
+    path = tmp_path / "toolreg.py"
+    assert main(["vendor", "--with", "mcp", "-o", str(path)]) == 0
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert main(["vendor", "-o", str(path)]) == 0
+    assert b"\r" not in path.read_bytes() and b"# mcp: " not in path.read_bytes()
+
+
+def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_without_it_says_so(tmp_path, capsys):
+    copy = tmp_path / "_vendor" / "toolreg.py"
+    vendored(tmp_path, "--with", "mcp,cli")
+    copy.rename(tmp_path / "larger.py")
+    smaller = run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path)
+    assert smaller == ""
+    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
+                          encoding="utf-8", timeout=60)
+    assert done.returncode == 0 and done.stdout.split("\n", 3)[3] == vendored(tmp_path, "--with", "mcp").split("\n", 3)[3]
+    copy.write_text(done.stdout, "utf-8")
+    done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == '"main" needs the chapter "cli" (cut from this copy)\n'
+
+
+def test_the_list_of_chapters_says_how_long_they_are_and_what_they_need(capsys):
+    status, out, err = run_main(capsys, "vendor", "--list")
+    rows = [line.split(None, 2) for line in out.splitlines()]
+    assert (status, err) == (0, "") and [row[0] for row in rows] == ["core", *(section.key for section in TAIL)]
+    assert sum(int(row[1]) for row in rows) == SOURCE.count("\n")
+    for section, (_, lines, text) in zip(TAIL, rows[1:]):
+        needs = ", ".join(other.key for other in TAIL if other.key in section.uses)
+        assert text == section.title + (f" · needs {needs}" if needs else "")
+        assert abs(int(lines) - section.text.count("\n")) <= 1
+
+
+def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecode(tmp_path, capsys):
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("toolreg.py", SOURCE)
+        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['vendor', '-o', 'made.py']))\n")
+    subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL, timeout=60)
+    assert (tmp_path / "made.py").read_text("utf-8") == vendored(tmp_path)
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
+    (tmp_path / "toolreg.py").unlink()
+    done = subprocess.run([sys.executable, "toolreg.pyc", "vendor"], cwd=tmp_path, capture_output=True, encoding="utf-8",
+                          timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
 
 
 def test_the_demo_shows_four_steps_the_ids_a_mended_call_and_a_stripped_reason(capsys):

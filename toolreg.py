@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
-langchain, network, openapi, find, mcp, serve, http and cli.
+langchain, network, openapi, find, mcp, serve, http, cli.
 """
 from __future__ import annotations
 
@@ -51,7 +51,18 @@ import time
 import types
 import typing
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -61,9 +72,10 @@ __all__ = [
     "ToolArgumentError", "ToolTimeoutError", "ToolError", "MaxTurnsExceeded", "ToolRegWarning",
     "Validator", "validate", "is_valid", "iter_errors", "check_schema", "coerce", "DRAFT_2020_12",
     "to_json", "schema_of", "from_json", "Injected", "TOOLCALL_REASON", "parse_docstring", "parameters_of",
-    "ToolCall", "ToolResult", "Media", "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
-    "build_assistant_messages", "build_tool_result_messages", "collect_stream", "acollect_stream",
-    "Tool", "ToolMetadata", "ToolRegistry", "agent_loop", "run_agent", "arun_agent", "scripted_model",
+    "ToolCall", "ToolResult", "Answer", "Media",
+    "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
+    "build_assistant_messages", "build_tool_result_messages",
+    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "extract", "scripted_model",
 ]
 
 
@@ -79,19 +91,25 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
+    "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
-    "schema": "DRAFT_2019_09 DRAFT_07",
+    "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
+              "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
+    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
 
-def _needs_chapter(word: Any) -> str | None:
-    """Say which chapter has a word that nothing in this copy knows; None for a word of no chapter."""
+def _needs_chapter(word: Any, subject: str = "") -> str | None:
+    """Say which chapter has a word that nothing in this copy knows (of the `subject`); None for one of no chapter."""
     chapter = _CHAPTER_OF.get(word) if isinstance(word, str) else None
-    return chapter and f'{_shown(word)} needs the chapter "{chapter}" (cut from this copy)'
+    return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
@@ -238,6 +256,13 @@ def _check_nesting(text: str) -> None:
             raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
+def _printable(text: str) -> str:
+    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _json_writer() -> Callable[[Any], str]:
     """Make what writes JSON text.
 
@@ -248,19 +273,12 @@ def _json_writer() -> Callable[[Any], str]:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
             None, plain.default, json.encoder.encode_basestring, None, ": ", ", ", False, False, False)
     except (AttributeError, TypeError):             # another Python, with other internals
-        return plain.encode
-    return lambda value: "".join(encode(value, 0))
+        return lambda value: _printable(plain.encode(value))
+    return lambda value: _printable("".join(encode(value, 0)))
 
 
 # JSON text of a JSON value, UTF-8 as it is; TypeError, ValueError or RecursionError where it has no form
 _write_json = _json_writer()
-
-
-def _printable(text: str) -> str:
-    r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _error_text(error: BaseException) -> str:
@@ -298,7 +316,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
 # comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
-# slow walks the rules instead: errors, coercion, and what `unevaluatedProperties` has to know.
+# slow walks the rules instead: errors, and coercion.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     checks    value -> bool, each for one type of value          n >= 1
 #     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
@@ -397,13 +415,9 @@ def _canonical(value: Any) -> Any:
 
 
 # --- schemas in schemas: under these keywords, and never in a property's name, an enum or a default
-_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
-_HOLDERS = frozenset({
-    "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties", "propertyNames",
-    "unevaluatedProperties", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "contentSchema"})
-_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
-# in-place applicators: their schemas judge the very value, not a part of it
-_IN_PLACE = frozenset({"if", "then", "else", "allOf", "anyOf", "oneOf", "not", "dependentSchemas", "dependencies"})
+_MAPS = {"properties", "patternProperties", "$defs", "definitions"}
+_HOLDERS = {"items", "prefixItems", "additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not"}
+_IN_PLACE = {"allOf", "anyOf", "oneOf", "not"}      # their schemas judge the very value, not a part of it
 
 
 def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> Any:
@@ -452,26 +466,18 @@ def _pointer(document: Any, reference: str) -> Any:
     return [*_steps(document, unquote(reference.lstrip("#")))][-1]
 
 
-def _joined(base: str, reference: str) -> str:
-    from urllib.parse import urljoin
-    try:
-        return urljoin(base, reference)
-    except ValueError as error:
-        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
-
-
 # --- patterns: ECMA-262's regular expressions in Python's words
-_TOKEN = r"""\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}
-    |u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[\s\S])|\[\^?\]?|\(\?<(?![=!])|[\s\S]"""
+_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
+           r"u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S])")
+_TOKEN = rf"{_ESCAPE}|\[(?:{_ESCAPE}|[^\]\\])*\]|\(\?<(?![=!])|[\s\S]"
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
-_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", "(?<": "(?P<",
+_OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", r"\B": r"(?!\b)",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-_CATEGORIES = {
-    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
-    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+# by the letter after the backslash: what is spelled otherwise in Python -> (what follows, whether in a class)
+_ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
 def _regex(source: str) -> re.Pattern[str]:
@@ -485,41 +491,37 @@ def _regex(source: str) -> re.Pattern[str]:
 def _translated(source: str) -> str:
     if len(source) > MAX_PATTERN:
         raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-    texts, inside = ["(?a)"], False
-    for token in re.findall(_TOKEN, source, re.VERBOSE):
-        text = (_INSIDE if inside else _OUTSIDE).get(token) or (_escape(token, inside) if token[0] == "\\" else token)
-        inside = token != "]" if inside else token in ("[", "[^")
-        texts.append(text)
+    texts = ["(?a)"]
+    for token in re.findall(_TOKEN, source):
+        if token[0] == "[" and token not in _OUTSIDE and len(token) > 1:
+            parts = re.findall(rf"{_ESCAPE}|[\s\S]", token[1:-1])
+            texts.append("[" + "".join(_INSIDE.get(part) or _escape(part, True) for part in parts) + "]")
+        else:
+            texts.append(_OUTSIDE.get(token) or _escape(token, False))
     if sum(map(len, texts)) > 100 * MAX_PATTERN:
         raise ValueError("it names too many Unicode properties")
     return "".join(texts)
 
 
-def _escape(token: str, inside: bool) -> str:
+def _escape(token: str, in_class: bool) -> str:
+    """Give a token in Python's words; most need none."""
     kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
-    if kind in "pP" and rest:
-        ranges = _ranges(re.sub("^(gc|General_Category)=", "", rest), kind == "P")
-        return ranges if inside else f"[{ranges}]"
+    if token == "(?<":
+        kind, rest = "<", " "
+    elif token[0] != "\\":
+        return token
     if kind == "u" and rest:
         high, _, low = rest.partition("\\u")
         return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
-    if kind in "ck" and rest:
-        return f"\\x{ord(rest) % 32:02x}" if kind == "c" else f"(?P={rest})"
+    if kind in _ESCAPES and rest:
+        return _ESCAPES[kind](rest, in_class)
+    if rest and kind in "pPck<":
+        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
+        return f"(?({token[1:]}){token})"
     if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
-
-
-@functools.cache
-def _ranges(name: str, inverted: bool) -> str:
-    """Give the characters of a Unicode category as the inside of a character class."""
-    from unicodedata import category
-    wanted = _CATEGORIES.get(name, name)
-    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
-        raise ValueError(f"the Unicode property {name} is not supported")
-    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
-    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
 # --- rules
@@ -532,7 +534,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword = ""
+    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -548,11 +550,6 @@ class _Rule:
             for fault in [ValidationError(node)] if isinstance(node, str) else node.faults(part):
                 yield ValidationError(fault.message, path + fault.path, (self.keyword, *steps, *fault.schema_path),
                                       fault.keyword or self.keyword)
-
-    def seen(self, value: Any) -> set[Any]:
-        """Give the names or indices that the keyword judges in a value that fits."""
-        return set().union(*(node.seen(value) if key is _ITSELF else {key} for key, _, node, _ in self.parts(value)
-                             if not isinstance(node, str)))
 
     def nearest(self, value: Any) -> Any:
         """Coerce the parts of a value; null for what may be left out, but not be null, is left out."""
@@ -621,7 +618,7 @@ def _pattern(source: str, node: _Node) -> _Rule:
 
 
 def _format(name: str, node: _Node) -> _Rule | None:
-    check = _FORMATS.get(name) if node.compiler.formats or node.resource.dialect.asserts_formats else None
+    check = _FORMATS.get(name) if node.compiler.asserts_formats(node) else None
     return _says(_only([str], check), "does not have the format", name) if check else None
 
 
@@ -731,18 +728,6 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _contains(sub: _Node, node: _Node) -> _Rule:
-    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
-
-    def parts(value: list[Any]) -> list[_Part]:
-        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
-        if least <= len(fitting) <= most:
-            return fitting
-        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
-        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
-    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
-
-
 def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     table = _one_of([sub.usable_table() for sub in subs])
     if no_other:
@@ -755,9 +740,13 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
         faults = [sub.faults(value) for sub in subs]
         if [] in faults:
             return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        types = dict.fromkeys(map(_other_type, faults))
-        if "" not in types:
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(types)}", ())]
+        expected = dict.fromkeys(map(_other_type, faults))
+        if "" not in expected:
+            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
+        memo = node.compiler.memo
+        memo[_choice] = memo.get(_choice, 0) + 1
+        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
+            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -779,41 +768,10 @@ def _all_of(subs: list[_Node], node: _Node) -> _Rule:
                  functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
-def _if(test: _Node, node: _Node) -> _Rule:
-    then, other = node.arguments.get("then"), node.arguments.get("else")
-
-    def parts(value: Any) -> Iterator[_Part]:
-        if test.judge(value):
-            yield _ITSELF, value, test, ()
-            if then:
-                yield _ITSELF, value, then, ("then",)
-        elif other:
-            yield _ITSELF, value, other, ("else",)
-
-    def check(value: Any) -> bool:
-        chosen = then if test.fits(value) else other
-        return chosen is None or bool(chosen.fits(value))
-    return _Rule(None, parts, _only(_ANYTHING, check))
-
-
 def _reference(reference: str, node: _Node) -> _Rule:
-    """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-    (schema, resource), name = node.compiler.find(reference, node.resource), reference.partition("#")[2]
-    if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-        resource = next(place for place in (*node.scope, resource) if name in place.dynamic)
-        schema = resource.dynamic[name]
-    target = node.compiler.node(schema, resource, node.scope, (reference,), later=True)
+    target = node.compiler.target(reference, node)
     node.here.append(target)
     return _Rule(None, lambda value: [(_ITSELF, value, target, ())], target.usable_table())
-
-
-def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
-    others, node.compiler.guarded = [*node.rules], True
-
-    def parts(value: Any) -> list[_Part]:
-        seen: set[Any] = set().union(*(rule.seen(value) for rule in others))
-        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
-    return _Rule(kind, parts)
 
 
 def _limit(kinds: list[type], check: Callable[[Any], _Check], words: str) -> Callable[[Any, _Node], _Rule]:
@@ -828,29 +786,23 @@ def _are_names(argument: Any) -> bool:
 
 # --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
-_COUNT, _NUMBER, _NAME, _DIFFERENT = "a non-negative integer", "a number", "a name", "an array of different strings"
+_COUNT, _NUMBER, _DIFFERENT = "a non-negative integer", "a number", "an array of different strings"
 _FORMS = {words: _all(table) for words, table in _TYPES.values()}
 _FORMS.update({
     _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
     _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
     _COUNT: lambda argument: _FORMS["an integer"](argument) and argument >= 0,
     "a number greater than 0": lambda argument: _FORMS[_NUMBER](argument) and argument > 0,
-    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
-    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
-    _DIFFERENT: _are_names, "an object of arrays of strings": lambda argument: (
-        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    _DIFFERENT: _are_names,
     "a type or an array of types": lambda argument: isinstance(argument, str) and argument in _TYPES or (
         _are_names(argument) and len(argument) > 0 and _TYPES.keys() >= {*argument}),
 })
 
 # keyword: (what its argument has to be, how the rule is made, or None for none); errors come in this order
 _Row = tuple[str, "Callable[[Any, _Node], _Rule | None] | None"]
-_CORE: dict[str, _Row] = {
-    "$schema": (_TEXT, None), "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None),
-    "$dynamicAnchor": (_NAME, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
-    "$ref": (_TEXT, _reference), "$dynamicRef": (_TEXT, _reference),
-}
-_VALIDATION: dict[str, _Row] = {
+_KEYWORDS: dict[str, _Row] = {
+    "$schema": (_TEXT, None), "$defs": (_SCHEMA_MAP, None), "definitions": (_SCHEMA_MAP, None),
+    "$ref": (_TEXT, _reference),
     "type": ("a type or an array of types",
              lambda names, _: _of_type(names) if isinstance(names, str) else _of_type(*names)),
     "enum": ("an array", _enum),
@@ -865,15 +817,10 @@ _VALIDATION: dict[str, _Row] = {
     "pattern": (_TEXT, _pattern),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
-    "uniqueItems": ("a boolean", _unique_items), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "uniqueItems": ("a boolean", _unique_items),
     "minProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) >= n, "has fewer properties than")),
     "maxProperties": (_COUNT, _limit([dict], lambda n: lambda value: len(value) <= n, "has more properties than")),
     "required": (_DIFFERENT, _required),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value])),
-}
-_APPLICATOR: dict[str, _Row] = {
     "properties": (_SCHEMA_MAP, _properties), "patternProperties": (_SCHEMA_MAP, _pattern_properties),
     "additionalProperties": (_SCHEMA, _additional_properties),
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
@@ -881,40 +828,19 @@ _APPLICATOR: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "contains": (_SCHEMA, _contains), "allOf": (_SCHEMAS, _all_of),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of),
     "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
-    "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value])),
+    "format": (_TEXT, _format),
 }
-_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
-    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
-    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_VOCABULARIES: dict[str, dict[str, _Row]] = {
-    "core": _CORE, "validation": _VALIDATION, "applicator": _APPLICATOR, "format": {"format": (_TEXT, _format)},
-    "content": {}, "meta-data": {}, "unevaluated": _UNEVALUATED}
-
-
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
-        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
-
-
-_DIALECTS = {DRAFT_2020_12: _Dialect(
-    {**_CORE, **_VALIDATION, **_APPLICATOR, "format": (_TEXT, _format), **_UNEVALUATED})}
+# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_OLDER: dict[str, Collection[str]] = {
+    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+    "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
 # --- compiling
-class _Resource:
-    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
-    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
-        self.uri, self.root, self.dialect = uri, root, dialect
-        self.anchors: dict[str, Any] = {}
-        self.dynamic: dict[str, Any] = {}
-
-
 def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Answer once per value and run; else alternatives in alternatives would multiply, and so would references."""
     def remembered(self: _Node, value: Any) -> Any:
@@ -924,32 +850,28 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class _Node:
-    """One compiled schema; one schema has several where the resources entered on the way differ ($dynamicRef minds)."""
+    """Be one compiled schema."""
 
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
-    fits: _Check                    # the check for whatever comes
     table: _Table | None = None
     keyword, started, length = "", False, 0
 
-    def __init__(self, compiler: _Compiler, schema: Any, resource: _Resource, scope: tuple[_Resource, ...],
-                 where: tuple[str | int, ...]) -> None:
-        self.compiler, self.schema, self.resource, self.scope, self.where = compiler, schema, resource, scope, where
+    def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
+        self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, and join what they demand."""
-        self.started, rows = True, self.resource.dialect.rows
+        self.started, rows = True, self.compiler.rows(self)
         schema = self.schema if isinstance(self.schema, dict) else {}
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
         found = [keyword for keyword in schema if keyword in rows]
-        if len(found) > 1:
-            alone = self.resource.dialect.ref_alone and "$ref" in schema
-            found = ["$ref"] if alone else [keyword for keyword in rows if keyword in schema]
-        for keyword in found:
+        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
             if _FORMS[rows[keyword][0]](schema[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
             else:
@@ -972,8 +894,9 @@ class _Node:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
             if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # draft-07 has arrays of names among its schemas
-            sub = self.compiler.node(schema, self.resource, self.scope, (*self.where, keyword, *steps))
+                return schema               # an older draft has arrays of names among its schemas
+            sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
+            self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
                 self.here.append(sub)
             return sub
@@ -1013,7 +936,6 @@ class _Node:
         return self.length
 
     judge = _once(lambda node, value: node.fits(value))
-    seen = _once(lambda node, value: set().union(*(rule.seen(value) for rule in node.rules)))
 
     @_once
     def faults(self, value: Any) -> list[ValidationError]:
@@ -1026,7 +948,7 @@ class _Node:
             return [ValidationError("is not allowed here")]
         found: dict[Any, ValidationError] = {}          # what several references find is said once
         for rule in self.rules:
-            if not (found and rule.keyword in _UNEVALUATED):        # where others fail, nobody knows what they judge
+            if not (found and rule.last):           # where others fail, nobody knows what it has to judge
                 for fault in rule.faults(value):
                     found.setdefault((fault.path, fault.message), fault)
         return [*found.values()]
@@ -1052,21 +974,25 @@ class _Node:
 
 
 class _Compiler:
-    """Know all schemas that references may lead to, and compile each once per scope."""
+    """Compile the schemas of one document, each once; a chapter may know more of what references lead to."""
 
-    def __init__(self, dialect: str, given: Mapping[str, Any], formats: bool) -> None:
-        self.given = {uri.rstrip("#"): schema for uri, schema in given.items()}
+    def __init__(self, dialect: str, resources: Mapping[str, Any] | None, formats: bool) -> None:
         # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
-        self.dialect, self.formats, self.guarded, self.depth = self.dialect_of(dialect), formats, False, 0
-        self.resources: dict[str, _Resource] = {}
-        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.dialect, self.formats, self.guarded, self.depth = dialect, formats, False, 0
         self.nodes: dict[Any, _Node] = {}
         self.waiting: list[_Node] = []
         self.problems: list[str] = []
         self.memo: dict[Any, Any] = {}
+        self.prepare(resources or {})
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        if resources:
+            raise SchemaError(str(_needs_chapter("resources")))
 
     def compile(self, schema: Any) -> _Node:
-        root = self.node(schema, self.index(schema, ""), (), ())
+        if _too_deep(schema):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             node = self.waiting.pop()
             if not node.started:
@@ -1078,92 +1004,52 @@ class _Compiler:
         self.nodes.clear()                  # so that nodes and compiler do not hold each other: they die at once
         return root
 
-    def dialect_of(self, uri: str) -> _Dialect:
-        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
-        uri = uri.rstrip("#")
-        metaschema = self.given.get(uri)
-        if uri in _DIALECTS:
-            return _DIALECTS[uri]
-        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
-            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
-        if not isinstance(vocabulary, dict):
-            return base
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
-        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
-        if unknown:
-            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
-
-    def index(self, document: Any, uri: str) -> _Resource:
-        """Find the resources and the names in a document, and give the resource that it is."""
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
-        first = self.resource(document, uri, self.dialect)
-        stack, known = [(document, first)], set()
+    def home_of(self, document: Any) -> Any:
+        """Give what references in a document are about, and refuse words of it that have another meaning here."""
+        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
         while stack:
-            schema, home = stack.pop()
+            schema = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
-                    home = self.named(schema, home)
-                stack.extend([(sub, home) for sub in _subschemas(schema)])
-        self.resources[uri] = self.homes.get(id(document), first)
-        return self.resources[uri]
+                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
+                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
+                for word in schema:
+                    if word in older - alone:
+                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                        raise SchemaError(str(_needs_chapter(word)))
+                stack += _subschemas(schema)
+        return document
 
-    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
-        """Note the names of a schema, and give the resource that it is in."""
-        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
-        if not names.get("$id", "#").startswith("#"):
-            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
-        elif "$id" in names:
-            home.anchors[names["$id"][1:]] = schema
-        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
-            if keyword in names:
-                table[names[keyword]] = schema
-        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
-            home.dynamic[""] = schema
-        return home
+    def older_words(self, dialect: Any) -> Collection[str]:
+        uri = str(dialect).rstrip("#")
+        if uri != DRAFT_2020_12 and uri not in _OLDER:
+            known = _listed([DRAFT_2020_12, *_OLDER])
+            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
+        return _OLDER.get(uri, ())
 
-    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
-        uri = uri.rstrip("#")
-        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = self.dialect_of(root["$schema"])
-        self.resources[uri] = _Resource(uri, root, dialect)
-        if isinstance(root, dict):
-            self.homes[id(root)] = self.resources[uri]
-        return self.resources[uri]
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        """Give the keywords that count in a schema."""
+        return _KEYWORDS
 
-    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
-        """Give the schema that a reference leads to, with its resource."""
-        from urllib.parse import unquote
-        uri, _, fragment = reference.partition("#")
-        fragment = unquote(fragment)
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Give the compiled schema that a reference leads to."""
         try:
-            if uri:
-                uri = _joined(home.uri, uri)
-                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
-            if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
-            for schema in _steps(home.root, fragment):
-                home = self.homes.get(id(schema), home)
+            if not re.match("#(/|$)", reference):
+                raise LookupError(reference)
+            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
-        return schema, home
 
-    def node(self, schema: Any, resource: _Resource, scope: tuple[_Resource, ...], where: tuple[str | int, ...],
-             later: bool = False) -> _Node:
+    def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        resource = self.homes.get(id(schema), resource)
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
-        key = id(schema), resource, scope
+        key = id(schema), id(home)
         node = self.nodes.get(key)
         if node is None:
-            node = self.nodes[key] = _Node(self, schema, resource, scope, where)
+            node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
         if not node.started and later and self.depth > 20:
@@ -1187,13 +1073,14 @@ class Validator:
     """
 
     is_valid: Callable[[Any], bool]         # an attribute, on purpose: mostly it is the compiled check itself
+    compiler: ClassVar[type[_Compiler]] = _Compiler
 
     def __init__(self, schema: Any, *, dialect: str = DRAFT_2020_12, resources: Mapping[str, Any] | None = None,
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
-            raise SchemaError("formats: the table of formats is not in this file")
+            raise SchemaError(str(_needs_chapter("formats")))
         try:
-            compiler = _Compiler(dialect, resources or {}, formats)
+            compiler = self.compiler(dialect, resources, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
@@ -1273,37 +1160,37 @@ def to_json(value: Any) -> Any:
     >>> to_json({"pair": (1, 2), "tags": {"b", "a"}, 3: float("nan")})
     {'pair': [1, 2], 'tags': ['a', 'b'], '3': 'NaN'}
     """
-    return _json_form(value, set())
+    return _json_form(value)
 
 
-def _json_form(value: Any, around: set[int], depth: int = 0, strict: bool = False) -> Any:
+def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
+               strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
-    if kind is str or kind is bool or value is None or (kind is float and value - value == 0):
+    if kind is bool or value is None or (kind is float and value - value == 0):
         return value
+    if kind is str:
+        return value if value.isascii() else _printable(value)
     if kind is int and value.bit_length() < WRITABLE_BITS:
         return value
     try:
         if id(value) in around or depth >= MAX_DEPTH:
             raise ValueError("contains itself, or is nested too deep")
-        around.add(id(value))
-        try:
-            if kind is dict:
-                return {key if type(key) is str else _key_form(key): _json_form(item, around, depth + 1, strict)
-                        for key, item in value.items()}
-            if kind is list or kind is tuple:
-                return [_json_form(item, around, depth + 1, strict) for item in value]
-            write = _writer_of(kind)                # type: ignore[arg-type]
-            return _json_form(write(value), around, depth, strict)
-        finally:
-            around.discard(id(value))
+        around = around | {id(value)}
+        if kind is dict:
+            return {key if type(key) is str and key.isascii() else _key_form(key):
+                    _json_form(item, around, depth + 1, strict) for key, item in value.items()}
+        if kind is list or kind is tuple:
+            return [_json_form(item, around, depth + 1, strict) for item in value]
+        return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
     except Exception:
         if strict:
             raise
-        return _stand_in(value)
+        return _text_instead(value)
 
 
-def _stand_in(value: Any) -> str:
+def _text_instead(value: Any) -> str:
+    """Give a text for what has no JSON form."""
     if isinstance(value, float):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
@@ -1344,37 +1231,36 @@ def _member_form(member: Any) -> Any:
     return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
-def _attrs_name(attribute: Any) -> str:
-    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
 def _full_name(thing: Any) -> str:
     """Give `module.name` of a class or a form of typing; a table of such names needs no imports."""
     module = str(getattr(thing, "__module__", ""))
     return f"{_MODULES.get(module, module)}.{getattr(thing, '__qualname__', '')}"
 
 
+def _first_fit(table: Iterable[tuple[Callable[[Any], bool], Any]], thing: Any) -> Any:
+    """Give what the first row that is for this thing holds; None where none is."""
+    return next((found for fits, found in table if fits(thing)), None)
+
+
+def _has_any(*attributes: str) -> Callable[[Any], bool]:
+    return lambda thing: any(getattr(thing, name, None) is not None for name in attributes)
+
+
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
 # how the values of a class are written: by its name or that of a base ...
 _WRITERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    **dict.fromkeys(("decimal.Decimal", "uuid.UUID", "pathlib.PurePath", "ipaddress._IPAddressBase"), str),
+    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath",
+                     "ipaddress._IPAddressBase"), str),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
     "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
 }
-# ... else by what it has: first come, first served
+# ... else by what it has: the first row that fits
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
-    (lambda kind: hasattr(kind, "model_dump"), lambda value: value.model_dump(mode="json", by_alias=True)),
-    (lambda kind: hasattr(kind, "__attrs_attrs__"),
-     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("model_dump", "__attrs_attrs__", "to_dicts", "to_pylist", "iterrows"),
+     lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
-    (lambda kind: hasattr(kind, "to_dicts"), lambda value: value.to_dicts()),   # tables: polars, pyarrow, pandas
-    (lambda kind: hasattr(kind, "to_pylist"), lambda value: value.to_pylist()),
-    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"),
-     lambda value: value.to_dict(orient="records")),
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
     (lambda kind: issubclass(kind, int), int),
     (lambda kind: hasattr(kind, "tolist"), lambda value: value.tolist()),       # numpy and its like
@@ -1389,8 +1275,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
     named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
-    shaped = (write for fits, write in _WRITERS_BY_SHAPE if fits(kind))
-    write = next(named, None) or next(shaped, None)
+    write: Callable[[Any], Any] | None = next(named, None) or _first_fit(_WRITERS_BY_SHAPE, kind)
     if write is None:
         raise TypeError(f"{kind.__name__} has no JSON form")
     return write
@@ -1400,13 +1285,13 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # 4. Types: which schema has a type, and how does its JSON become a value?
 #    uses 1 2 3
 # ---------------------------------------------------------------------------
-_Read = Callable[[Any], Any]
+_Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
 _REQUIRED = inspect.Parameter.empty         # stands where there is no default
 _SOME_DEFAULT = object()                    # stands for one that is not shown
 
 
-def _same(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -1414,7 +1299,7 @@ class _Form(NamedTuple):
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
     schema: dict[str, Any]
-    read: _Read = _same
+    read: _Reader = _as_it_is
     hashable: bool = True
 
 
@@ -1426,6 +1311,8 @@ class _Field(NamedTuple):
     default: Any = _REQUIRED
     text: str = ""
     has_place: bool = False                     # it may be given without its name
+    notes: tuple[Any, ...] = ()                 # as in Annotated
+    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
 
 
 class _InjectedMark:
@@ -1443,24 +1330,24 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(parts: Iterable[tuple[str | int, _Read, Any]]) -> list[Any]:
+def _errors_at(key: str | int, unfit: ToolArgumentError) -> list[ValidationError]:
+    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+
+
+def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
     """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
     values, errors = [], []
     for key, read, part in parts:
         try:
             values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += _moved(unfit, key)
+            errors += _errors_at(key, unfit)
     if errors:
         raise _unfit(*errors)
     return values
 
 
-def _moved(unfit: ToolArgumentError, key: str | int) -> list[ValidationError]:
-    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-
-
-def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
+def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
     rows = tuple(readers.items())
 
@@ -1471,44 +1358,33 @@ def _reads_fields(readers: Mapping[str, _Read]) -> _Read:
                 try:
                     values[name] = read_part(values[name])
                 except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
+                    errors += _errors_at(name, unfit)
         if errors:
             raise _unfit(*errors)
         return values
-    return read if rows else _same
+    return read if rows else _as_it_is
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Read], in_order: Sequence[str] = ()) -> _Read:
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader], in_order: Sequence[str]) -> _Reader:
     """Make the reader of a class; what the class itself refuses is an error of the arguments.
 
     `in_order`: its parameters, if all of them can be given by place, which takes half the time.
     """
     read_fields, count = _reads_fields(readers), len(in_order)
-    rows = [(place, name, readers[name]) for place, name in enumerate(in_order) if name in readers]
 
     def read(value: Any) -> Any:
-        values: Any
-        by_place = len(value) == count
-        if by_place:
-            values, errors = [value[name] for name in in_order], []
-            for place, name, read_part in rows:     # as in _reads_fields
-                try:
-                    values[place] = read_part(values[place])
-                except ToolArgumentError as unfit:
-                    errors += _moved(unfit, name)
-            if errors:
-                raise _unfit(*errors)
-        else:
-            values = read_fields(value)
+        values = read_fields(value)
         try:
-            return construct(*values) if by_place else construct(**values)
+            if len(values) == count:
+                return construct(*[values[name] for name in in_order])
+            return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
     return read
 
 
 def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # pydantic lists its errors with their places
+    try:                                            # some, as pydantic's, list what is wrong, with places
         return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
     except Exception:
         return _unfit(f"is refused ({_error_text(error)})")
@@ -1520,24 +1396,9 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
-def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Read:
-    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
-    fits = _fits(form.schema, definitions)
-
-    def read_key(text: str) -> Any:
-        try:
-            value = text if fits(text) else _read_json(text)
-        except ValueError:
-            value = ...                             # fits nothing
-        if not (value is text or fits(value)):
-            raise _unfit(f"{_shown(text)} is not a key of the right type")
-        return form.read(value)
-    return read_key
-
-
-def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Read] = {}
+    by_type: dict[type, _Reader] = {}
 
     def read(value: Any) -> Any:
         kind = type(value)
@@ -1550,7 +1411,7 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     return read
 
 
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read:
+def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
     """Make a reader that tries them in turn, where the value fits.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
@@ -1587,19 +1448,19 @@ _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "numb
                str: ("string",), list: ("array",), dict: ("object",)}
 
 
-def _may_be(schema: dict[str, Any], kind: type) -> bool:
+def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -> bool:
     """Tell whether JSON of this Python type may fit the schema."""
+    if "$ref" in schema:
+        return behind_reference
     if "anyOf" in schema:
-        return any(_may_be(each, kind) for each in schema["anyOf"])
+        return any(_may_be(each, kind, behind_reference) for each in schema["anyOf"])
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
 def _takes_null(schema: dict[str, Any]) -> bool:
-    if "anyOf" in schema:
-        return any(map(_takes_null, schema["anyOf"]))
-    return "$ref" not in schema and _may_be(schema, type(None))
+    return _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1610,18 +1471,14 @@ def _as_float(value: Any) -> Any:
         return value                                # on purpose: a number that no float can hold is still a number
 
 
-_SCALAR_READERS: dict[type, _Read] = {int: int, float: _as_float}
-_ISO = (r"(?a)(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(:\d\d)?(?:[.,](\d+))?"
-        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z")
-_DURATION = r"(?a)([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
 
 
-def _read_iso(cls: Any, text: str) -> Any:
+def _read_iso(cls: Any, found: re.Match[str]) -> Any:
     """Read ISO 8601 alike on all versions of Python: bring it to the form that `fromisoformat` of 3.10 takes."""
-    found = re.match(_ISO, text)
-    if not found or bool(found[2]) != hasattr(cls, "hour"):     # a date-time without a time would be a guess
-        raise ValueError
     date, clock, second, fraction, offset = found.groups()
+    if bool(clock) != hasattr(cls, "hour"):         # a date-time without a time would be a guess
+        raise ValueError
     if offset:
         digits = "+0000" if offset in "Zz" else offset.replace(":", "") + "00"
         offset = f"{digits[:3]}:{digits[3:5]}" + (f":{digits[5:-2]}" if digits[5:-2] else "")
@@ -1630,91 +1487,60 @@ def _read_iso(cls: Any, text: str) -> Any:
     return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
-def _read_duration(cls: Any, text: str) -> Any:
-    found = re.match(_DURATION, text)
-    if not found:
-        raise ValueError
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
     names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, found.groups()[1:]) if part})
-    return -duration if found[1] == "-" else duration
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
 
 
-def _read_base64(cls: Any, text: str) -> Any:
+def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     from base64 import b64decode
-    return cls(b64decode(text, validate=True))
+    return cls(b64decode(found.string, validate=True))
 
 
-# class -> (format, how its text is read; None: by the class itself)
-_SPELLED: dict[str, tuple[str, Callable[[Any, str], Any] | None]] = {
-    "datetime.datetime": ("date-time", _read_iso), "datetime.date": ("date", _read_iso),
-    "datetime.time": ("time", _read_iso), "datetime.timedelta": ("duration", _read_duration),
-    "uuid.UUID": ("uuid", None), "decimal.Decimal": ("decimal", None),
-    "ipaddress.IPv4Address": ("ipv4", None), "ipaddress.IPv6Address": ("ipv6", None),
-    "builtins.bytes": ("base64", _read_base64), "builtins.bytearray": ("base64", _read_base64),
-    **{f"pathlib.{pure}{system}Path": ("path", None) for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
+    return cls(found.string)
+
+
+_ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
+        r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
+_DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
+             _read_duration)
+_WHATEVER = ".*", _read_by_class
+# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+    "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
+    "datetime.timedelta": ("duration", *_DURATION),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
+    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
+    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
+       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
 }
 
 
 def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
-    name, parse = _SPELLED[_full_name(cls)]
+    name, pattern, parse = _SPELLED[_full_name(cls)]
     article = {"i": "an ", "b": ""}.get(name[0], "a ")
 
     def read(text: str) -> Any:
         try:
-            return parse(cls, text) if parse else cls(text)
+            if found := re.match(pattern, text, re.ASCII | re.DOTALL):
+                return parse(cls, found)
         except (ValueError, ArithmeticError):
-            raise _unfit(f"{_shown(text)} is not {article}{name}") from None
+            pass
+        raise _unfit(f"{_shown(text)} is not {article}{name}")
     keyword = "contentEncoding" if name == "base64" else "format"
     return _Form({"type": "string", keyword: name}, read, cls.__hash__ is not None)
 
 
-# --- string annotations
-# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
-_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
-
-
-def _hints_of(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; names that are not found there are looked for in its callers."""
-    try:
-        return typing.get_type_hints(thing, include_extras=True)
-    except Exception:
-        hints = {}
-    for owner in reversed(getattr(thing, "__mro__", (thing,))):
-        names = _names_for(owner)
-        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
-            hints[name] = _resolved(annotation, names)
-    return hints
-
-
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
-    try:
-        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
-    except Exception as error:
-        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
-
-
-def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
-    names: dict[str, Any] = {}
-    frame: Any = sys._getframe()
-    while frame:
-        if frame.f_globals is not globals():
-            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
-        frame = frame.f_back
-    function = inspect.unwrap(owner)
-    if inspect.isfunction(function):
-        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
-    elif owner:
-        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names
-
-
 # --- rows: (annotation, its arguments, builder) -> form
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Read) -> _Read:
-    if read is _same:
-        return construct
+def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
+    if read is _as_it_is:
+        return _as_it_is if construct is list else construct
     return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
 
 
@@ -1723,8 +1549,7 @@ def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        same = construct is list and item.read is _same
-        return _Form({"type": "array", "items": item.schema}, _same if same else _reads_array(construct, item.read),
+        return _Form({"type": "array", "items": item.schema}, _reads_array(construct, item.read),
                      hashable=construct is frozenset)
     return row
 
@@ -1744,31 +1569,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
 
 
-# in the names of an object, a key that is no text is JSON text
-_KEY_NAMES: dict[Any, dict[str, Any]] = {
-    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
-    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
-}
-
-
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
-    key, item = build.form(args[0] if args else str), build.form(args[1] if args else Any)
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key, read = key.read, item.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
-    if read_key is read is _same:
-        return _Form(schema, hashable=False)
+    if args and args[0] not in (str, Any):
+        return build.refuse(annotation, word="key")
+    item = build.form(args[1] if args else Any)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
 
-    def read_items(value: Any) -> Any:
-        keys = zip(value, itertools.repeat(read_key), value)
-        parts = _read_parts([*keys, *zip(value, itertools.repeat(read), value.values())])
-        return dict(zip(parts, parts[len(value):]))
-    return _Form(schema, read_items, hashable=False)
+    def read(value: Any) -> Any:
+        return dict(zip(value, _read_parts(zip(value, itertools.repeat(item.read), value.values()))))
+    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1778,234 +1587,109 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_same} else _same
+    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_as_it_is} else _as_it_is
     return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
 
 
-def _literal(annotation: Any, args: Any, build: _Builder) -> _Form:
+def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
+    """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
-        wires = [value if type(value) in _SCALARS else _json_form(value, set(), strict=True) for value in args]
-        return _values_form(wires, args)
-    except (TypeError, ValueError):
+        wires = [_json_form(value, strict=True) for value in values]
+        kinds = {_SCALARS[type(wire)] for wire in wires}
+    except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-
-
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    if issubclass(cls, enum.Flag) or not len(cls):
-        return build.refuse(cls)
-    return _values_form([_member_form(member) for member in cls], list(cls))
-
-
-def _values_form(wires: Sequence[Any], values: Sequence[Any]) -> _Form:
-    """Offer the values that are written as `wires`; those that JSON may spell another way (5.0) need a reader."""
-    kinds = {_SCALARS[type(wire)] for wire in wires}
     schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
-    return _Form(schema, _same if plain else lambda wire: by_wire[type(wire) is bool, wire])
+    return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-# what a note in Annotated may say, as an attribute of annotated-types, pydantic's FieldInfo or their like -> keyword
-_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
-# ... and which limits it may set -> (keyword, what holds, what is wrong where it does not)
-_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
-    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
-    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
-    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
-    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
-    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
-    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
-    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
-    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
-}
-_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
-
-
-def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
-    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
-    keyword, holds, words = _LIMITS[attribute]
-    of_length = keyword in ("min", "max")
-    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
-    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
-            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
-    if keyword and isinstance(limit, (str, int, float)):
-        form.schema.update(dict.fromkeys(said, limit))
-        if len(said) == len(parts) and (form.read is _same or not of_length):       # a set may be shorter than its JSON
-            return form
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
-        return value
-    return form._replace(read=read)
-
-
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
-    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
-    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
-    alias = typing.get_origin(annotation) or annotation
-    value = _filled(alias.__value__, dict(zip(alias.__type_params__, args)))
-    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
-
-
-def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
-    """Put the known types in the place of type variables."""
-    if isinstance(annotation, typing.TypeVar):
-        return known.get(annotation, annotation)
-    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
-    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
 
 
 # --- classes with named fields
-def _is_field(default: Any) -> bool:
-    """Tell whether a default is what pydantic's `Field(...)` gives: notes, and perhaps the real default."""
-    return hasattr(type(default), "is_required")
+def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
+    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
 
 
-def _default_in(info: Any) -> Any:
-    if info.is_required():
-        return _REQUIRED
-    return info.default if info.default_factory is None else _SOME_DEFAULT
+def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
+    """Give the form of a class that is made of these fields."""
+    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
+    text = cls.__dict__.get("__doc__") or ""
+    if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
+        schema = {"description": inspect.cleandoc(text), **schema}
+    in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
+    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+    return _Form(schema, read, hashable and cls.__hash__ is not None)
 
 
-def _named_fields(annotation: Any, args: Any, build: _Builder) -> _Form:
-    cls = typing.get_origin(annotation) if args else annotation
+# from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
+_LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
+_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
-    def make() -> _Form:
-        try:
-            rows = _known_fields(cls)
-        except Exception:                           # names that only a search finds
-            rows = _fields_of(cls, _hints_of(cls))
-        if args:
-            known = dict(zip(cls.__parameters__, args))
-            rows = [row._replace(annotation=_filled(row.annotation, known)) for row in rows]
-        outer, build.validated = build.validated, hasattr(cls, "__pydantic_fields__")
-        schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-        build.validated = outer
-        text = cls.__dict__.get("__doc__") or ""
-        if text and not text.startswith(f"{cls.__name__}("):      # such a text @dataclass and NamedTuple make up
-            schema = {"description": inspect.cleandoc(text), **schema}
-        in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-        read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
-        return _Form(schema, read, hashable and cls.__hash__ is not None)
-    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+def _plain_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        return inspect.get_annotations(thing, **_LENIENT)
+
+
+_FIND_HINTS = [_plain_hints]                        # the last one is asked
+
+
+def _fields_of(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, or the names in a TypedDict."""
+    hints = _FIND_HINTS[-1](cls)
+    if issubclass(cls, dict):
+        return _typed_dict_fields(cls, hints)
+    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
-def _known_fields(cls: Any) -> list[_Field]:
-    return _fields_of(cls, typing.get_type_hints(cls, include_extras=True))
-
-
-def _fields_of(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    """Give the fields of a class with these hints; the annotations of some may be the exceptions that they led to."""
-    if hasattr(cls, "__orig_bases__"):
-        meant = _meant_in(cls, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-    return list((_typed_dict_fields if issubclass(cls, dict) else _constructor_fields)(cls, hints))
-
-
-def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
-    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
-    inherited: dict[str, Mapping[Any, Any]] = {}
-    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
-        origin = typing.get_origin(base) or base
-        if isinstance(origin, type):
-            args = [_filled(arg, known) for arg in typing.get_args(base)]
-            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
-    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
-    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
-
-
-def _constructor_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
-    """Give what the constructor of a dataclass, NamedTuple or attrs class takes."""
-    infos = getattr(cls, "__pydantic_fields__", {})         # a dataclass of pydantic has them, too
-    attributes = {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())}
-    attributes.update({info.alias: name for name, info in infos.items()})
+def _constructor_fields(cls: Any) -> list[_Field]:
+    """Give what the constructor of a class takes, with its annotations as they stand."""
     by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
-        infos or hasattr(cls.__init__, "__wrapped__"))
-    for name, parameter in inspect.signature(cls).parameters.items():
-        attribute = attributes.get(name, name)
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else infos.get(attribute, parameter.default)
-        yield _Field(name, hints.get(attribute, Any), default,
-                     has_place=by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
+        hasattr(cls.__init__, "__wrapped__"))
+    rows = []
+    for name, parameter in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items():
+        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
+        has_place = by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        rows.append(_noted_default(_Field(name, parameter.annotation, default, has_place=has_place)))
+    return rows
 
 
 _FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> Iterator[_Field]:
+def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
+    rows = []
     for name, annotation in hints.items():
         required, inner = name in cls.__required_keys__, annotation
         while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
             required = word == "typing.Required" or (required and word != "typing.NotRequired")
             inner = typing.get_args(inner)[0]
-        yield _Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT)
+        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
+    return rows
 
 
 _QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
+_has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
 
 
-def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
-    def adopt(part: Any) -> Any:
-        """Refer to what the model defines as to a named type of ours."""
-        if not isinstance(part, dict):
-            return part
-        target = part.pop("$ref", None)
-        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
-        place.update(part)
-        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
-        return place
-
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
-    def make() -> _Form:
-        try:
-            schema = cls.model_json_schema()
-        except Exception as error:
-            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
-        for name, definition in schema.pop("$defs", {}).items():
-            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
-        build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
-    return build.named(cls, cls.__name__, make)
+def _noted_default(field: _Field) -> _Field:
+    """Take a default that is a note for one."""
+    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    return take(field) if take else field
 
 
-def _refused(annotation: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(annotation)
+# --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
+def _refused_as(word: str | None) -> _TypeRow:
+    return lambda annotation, args, build: build.refuse(annotation, word=word)
 
 
-# --- the table: what stands at the head of an annotation -> its row, by name or else by what it is
 _ROWS: dict[str, _TypeRow] = {
     **dict.fromkeys(("typing.Any", "builtins.object", "inspect._empty"),
                     lambda given, args, build: _Form({}, hashable=False)),
@@ -2013,7 +1697,7 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: build.form(args[0] if args else Any)),
     **dict.fromkeys(("typing.Union", "types.UnionType"),
                     lambda given, args, build: _union_of(map(build.form, args), build)),
-    "typing.Literal": _literal, "typing.LiteralString": lambda given, args, build: build.form(str),
+    "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
                      "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
     **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
@@ -2024,19 +1708,29 @@ _ROWS: dict[str, _TypeRow] = {
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
     **dict.fromkeys(_SPELLED, _spelled),
 }
-_FIELD_MARKS = ("__dataclass_fields__", "__attrs_attrs__", "_field_defaults", "__required_keys__")
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
-    (lambda head: isinstance(head, (str, typing.ForwardRef)),
-     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
-    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
-        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
-    (lambda head: hasattr(head, "__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
-    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
-    (lambda head: not isinstance(head, type), _refused),
+    (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+    (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
+    (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
+    (_has_any("__value__"), _refused_as("type-alias")),
+    (lambda head: not isinstance(head, type), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), _enum_class),
-    (lambda head: hasattr(head, "model_json_schema") and hasattr(head, "model_validate_json"), _pydantic),
-    (lambda head: any(hasattr(head, mark) for mark in _FIELD_MARKS), _named_fields),
-    (lambda head: True, _refused),
+    (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
+    (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
+    (_has_fields, _class_with_fields),
+    (lambda head: True, _refused_as(None)),
+]
+# a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
+_NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
+    (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
+              "pattern", "description", "documentation", "metadata", "func", "is_required"),
+     lambda form, note, build: build.refuse(type(note), word="note")),
+]
+# a default that is a note -> the field that has both
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+    (lambda default: hasattr(type(default), "is_required"),
+     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -2050,7 +1744,8 @@ _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where 
 
 @functools.lru_cache(maxsize=512)
 def _row_of(head: Any) -> _TypeRow:
-    return _ROWS.get(_full_name(head)) or next(row for fits, row in _ROWS_BY_SHAPE if fits(head))
+    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
+    return row
 
 
 class _Builder:
@@ -2064,7 +1759,7 @@ class _Builder:
         self.defaults: list[tuple[dict[str, Any], Any]] = []
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
-        self.validated = False                              # whether pydantic will call the functions in notes itself
+        self.validated = False                              # whether the function or class checks its notes itself
         self.place = ""
         self.depth = 0
 
@@ -2072,7 +1767,7 @@ class _Builder:
         """Give the form of a type as a part of this schema."""
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
-            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _same))
+            return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
         if annotation is None:
             return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
@@ -2083,46 +1778,36 @@ class _Builder:
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
-            row = _refused
+            row = _refused_as(None)
         form = row(annotation, args, self)
         self.depth -= 1
         return form
 
-    def refuse(self, annotation: Any, instead: str | None = None) -> _Form:
-        """Note that a type has no JSON form, and what to write instead."""
+    def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
+        """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
         if isinstance(annotation, Exception):
             problem = _error_text(annotation)
         else:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
             known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"
+            problem = (_needs_chapter(word, text)
+                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
-        """Give the form that keeps to a note as well."""
+        """Give the form that keeps to what stands behind the type in Annotated as well."""
         if isinstance(note, str):
             form.schema["description"] = note
         elif isinstance(note, Mapping):
             self.foreign = True
-            form.schema.update(to_json(note))
-        else:
-            metadata = getattr(note, "metadata", None)      # where FieldInfo keeps the constraints
-            form = functools.reduce(self.noted, metadata if isinstance(metadata, (list, tuple)) else (), form)
-            for attribute in _LIMITS:
-                limit = getattr(note, attribute, None)
-                if limit is not None and not callable(limit):
-                    self.foreign = True
-                    form = _limited(form, attribute, limit)
-            for attribute, keyword in _NOTES.items():
-                text = getattr(note, attribute, None)
-                text = getattr(text, "pattern", text)
-                if isinstance(text, str):
-                    self.foreign = self.foreign or keyword == "pattern"
-                    form.schema[keyword] = text
-            if callable(getattr(note, "func", None)) and not self.validated:
-                form = _calling(form, note) or self.refuse(type(note).__name__, "a pydantic model with this field")
+            try:
+                form.schema.update(_json_form(note, strict=True))
+            except Exception:
+                return self.refuse("keywords that JSON cannot say", "values that it has")
+        elif keep := _first_fit(_NOTES, note):
+            return keep(form, note, self)       # type: ignore[no-any-return]
         return form
 
     def hashed(self, form: _Form, annotation: Any) -> _Form:
@@ -2155,19 +1840,16 @@ class _Builder:
             return form
         return form._replace(schema=place or self.refer(key, name))
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Read], bool]:
+    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, _ in rows:
+        for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            form = self.form(annotation)
-            if default is not _REQUIRED and _is_field(default):
-                form, default = self.noted(form, default), _default_in(default)
-            schema, read, hashable = form
+            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
-                schema, read, hashable = _union_of([form, _Form({"type": "null"})], self)
+                schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
             properties[name] = schema
             if text:
                 schema["description"] = text
@@ -2175,7 +1857,7 @@ class _Builder:
                 required.append(name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _same:
+            if read is not _as_it_is:
                 readers[name] = read
             all_hashable = all_hashable and hashable
         self.place = place
@@ -2194,7 +1876,7 @@ class _Builder:
             schema["default"] = default
             return
         try:
-            self.defaults.append((schema, _json_form(default, set(), strict=True)))
+            self.defaults.append((schema, _json_form(default, strict=True)))
         except Exception:
             pass                                    # on purpose: such a default is the function's own affair
 
@@ -2276,12 +1958,19 @@ def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     return isinstance(properties, dict) and TOOLCALL_REASON in properties
 
 
-def _with_reason(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the reason to a copy of a schema: last of the properties, never required."""
+def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
+    """Add the reason to a copy of a schema: last of the properties, or first; never required."""
     if _declares_reason(parameters):
         return dict(parameters)
-    reason = {"type": "string", "description": REASON_DESCRIPTION}
-    return {**parameters, "properties": {**parameters.get("properties", {}), TOOLCALL_REASON: reason}}
+    reason = {TOOLCALL_REASON: {"type": "string", "description": REASON_DESCRIPTION}}
+    properties = parameters.get("properties", {})
+    return {**parameters, "properties": {**reason, **properties} if first else {**properties, **reason}}
+
+
+def _checked_think(asked: Any) -> Any:
+    if asked not in (None, True, False, "first"):
+        raise ToolDefinitionError(f'think_augment: must be True, False or "first" (got {_shown(asked)})')
+    return asked
 
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
@@ -2296,7 +1985,7 @@ def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, 
 
 # ---------------------------------------------------------------------------
 # 6. Functions: what does a function take?
-#    uses 1 2 3 4 5
+#    uses 1 3 4 5
 # ---------------------------------------------------------------------------
 _compiled = functools.cache(re.compile)     # when first needed: compiling costs more than importing
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
@@ -2378,7 +2067,7 @@ def _prose(text: str) -> str:
 
 # --- signatures
 _ANNOTATED: Any = type(Injected)
-_LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
+_HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
 class _Takes:
@@ -2389,6 +2078,7 @@ class _Takes:
         self.positional: list[inspect.Parameter] = []       # positional-only, in order, hidden ones too
         self.rest: list[Any] = []                           # the annotation of **kwargs, where there is one
         self.injected, self.hidden = injected, hidden       # {parameter: value or ContextVar}; not for the model
+        self.declared: dict[str, bool] = {}                 # Injected: whether a registry has to have a value for it
 
     def names(self) -> list[str]:
         return [each.name for each in self.offered]
@@ -2413,7 +2103,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _hints_of(holder)
+    hints = _FIND_HINTS[-1](holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints[name] if name in hints else parameter.annotation
@@ -2426,11 +2116,10 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
                 takes.positional.append(parameter)
             if isinstance(annotation, _ANNOTATED) and any(
                     note is _InjectedMark or note is Injected for note in annotation.__metadata__):
+                takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
-            elif default is _REQUIRED and name not in inject:
-                build.problems.append(f"{name}: has no value (write inject={{{_shown(name)}: ...}}, or a default)")
+                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
     _check_taken(takes, parameters, build)
     return takes
 
@@ -2438,8 +2127,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 def _take_rest(annotation: Any, takes: _Takes) -> None:
     """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
     if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        keys = typing.get_args(annotation)[0]
-        takes.offered.extend(_fields_of(keys, _hints_of(keys)))
+        takes.offered.extend(_fields_of(typing.get_args(annotation)[0]))
     else:
         takes.rest.append(annotation)
 
@@ -2485,30 +2173,25 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    if parameters is None:
-        schema, read = _from_signature(takes, build)
-    elif isinstance(parameters, Mapping):
-        schema, read = _from_contract(parameters, takes, build)
-    else:
-        schema, read = _from_model(parameters, takes, build)
+    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
 
-def _from_signature(takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     schema, readers, _ = build.object_of(takes.offered)
     read = _reads_fields(readers)
     if takes.rest:
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _same:
-            known = {**dict.fromkeys(takes.names(), _same), **readers}
+        if rest.read is not _as_it_is:
+            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
             return build.finish(schema), lambda value: (
                 _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
     return build.finish(schema), read
 
 
-def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
     properties = contract.get("properties")
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
@@ -2519,31 +2202,31 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
             form = _form_of(each.annotation)
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _same:
+        if form.read is not _as_it_is:
             readers[each.name] = _reads_if_fitting(form)
     return dict(contract), _reads_fields(readers)
 
 
-def _reads_if_fitting(form: _Form) -> _Read:
+def _reads_if_fitting(form: _Form) -> _Reader:
     fits = _fits(form.schema, {})
     return lambda value: form.read(value) if fits(value) else value
 
 
-def _from_model(model: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Read]:
-    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(model) if isinstance(typing.get_origin(model) or model, type) else _Form({})
-    schema = build.finish(form.schema)
-    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
-    if "properties" not in schema:
-        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    names = list(getattr(model, "model_fields", schema.get("properties", ())))
-    _check_names(names, True, takes, build)
+def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
+    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
+    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
+    build.problems.append(f"parameters: {known}")
+    _check_names((), True, takes, build)
+    return {}, _as_it_is
 
-    def read(arguments: Any) -> Any:
-        made = form.read(arguments)
-        return made if isinstance(made, dict) else {name: getattr(made, name) for name in names}
-    return schema, read
+
+# what is given as `parameters=` -> (schema, reader of the arguments)
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature),
+    (lambda given: isinstance(given, Mapping), _from_contract),
+    (lambda given: True, _not_taken),
+]
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -2555,31 +2238,34 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
         elif name not in known and not takes.rest:
             build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
     for each in takes.offered:
-        default = _default_in(each.default) if _is_field(each.default) else each.default
-        if default is _REQUIRED and each.name not in given and complete:
+        if each.default is _REQUIRED and each.name not in given and complete:
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-def _binder(takes: _Takes, read: _Read, checked: bool) -> _Bind | None:
+def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
     """Make what turns arguments into (args, kwargs); `checked`: the schema refuses names that are not taken."""
-    held = {each.name: each.default for each in takes.offered
-            if each.default is not _REQUIRED and _is_field(each.default) and not each.default.is_required()}
+    held = {each.name: each.make_default for each in takes.offered if each.make_default}
     if not (takes.positional or takes.hidden or held) and (checked or takes.rest):
-        return None if read is _same else lambda arguments: ((), read(arguments))
+        return None if read is _as_it_is else lambda arguments: ((), read(arguments))
     known = takes.names()
 
-    def bind(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(arguments: dict[str, Any], given: Mapping[str, Any] = {}) -> tuple[tuple[Any, ...], dict[str, Any]]:
         wrong = [name for name in arguments if name in takes.hidden or not (name in known or takes.rest)]
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         kwargs = dict(read(arguments))
         for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name].get_default(call_default_factory=True)
-        for name, value in takes.injected.items():
+            kwargs[name] = held[name]()
+        given = {name: given[name] for name in takes.declared if name in given}
+        lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
+        if lacking:
+            raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
+        for name, value in {**takes.injected, **given}.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
+    bind.__dict__["declared"] = takes.declared
     return bind
 
 
@@ -2635,24 +2321,37 @@ def _fault_in(text: str) -> str:
     return f"{_shown(value)} is not an object"
 
 
-class Media(NamedTuple):
-    """What is no text: its bytes, and the media type that says how to read them."""
-    data: bytes
-    media_type: str
+class Media:
+    """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
+
+    def __init__(self, data: bytes, media_type: str) -> None:
+        if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
+            raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
+        self.data, self.media_type = bytes(data), media_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Media) and (self.data, self.media_type) == (other.data, other.media_type)
+
+    def __hash__(self) -> int:
+        return hash((self.data, self.media_type))
+
+    def __repr__(self) -> str:              # and what is said to who cannot see it
+        return f"[{self.media_type}, {len(self.data)} bytes]"
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """What a tool returns that words its own message: `content` for the model, `value` for the program."""
 
-    content: str
-    value: Any
+    content: str | Media | list[str | Media]
+    value: Any = None
 
 
 @dataclass
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
-    `reason` is what the model gave as its `toolcall_reason`, or None.
+    `reason` is what the model gave as its `toolcall_reason`, or None · `media`: what is no text; `content` has a line
+    for each · `seconds`: how long the call took.
     """
 
     tool_call_id: str
@@ -2662,100 +2361,107 @@ class ToolResult:
     reason: str | None = None
     value: Any = field(default=None, compare=False, repr=False)
     error: Exception | None = field(default=None, compare=False, repr=False)
+    media: tuple[Media, ...] = ()
+    seconds: float = field(default=0.0, compare=False, repr=False)
 
 
 # ---------------------------------------------------------------------------
-# 8. The wire: the same things as each API spells them
+# 8. The wire: how chat completions spell tools, calls and results
 #    uses 1 2 5 7
 # ---------------------------------------------------------------------------
-API_FORMATS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mcp")
+API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
 
 class _Formats(dict[str, Any]):
     """Have a row for each API format; asked for another, say which there are."""
 
     def __missing__(self, api_format: Any) -> Any:
-        raise ValueError(f"api_format: must be one of {', '.join(self)} (got {_shown(api_format)})")
+        cut = None if api_format in API_FORMATS else _needs_chapter(api_format)
+        raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
 # --- tools out
-def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool = False,
+# how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
+_TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
+_TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
+# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so
+_MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
+
+
+def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
     """Spell tools as an API wants them, in fresh copies.
 
-    `think_augment` and `strict` (OpenAI only) are for the tools whose metadata leaves them open.
+    `think_augment` ("first": the reason before the arguments) and `strict` are for the tools whose metadata
+    leaves them open. What a tool's `extra` has under the api_format is added.
     """
-    return [_copied(schema) for schema in _tool_schemas(tools, api_format, think_augment, strict)]
+    return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
 
 
-def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool, strict: bool | None) -> list[Any]:
+def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | str, strict: bool | None) -> list[Any]:
     """Spell tools with parts that are not copied."""
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, merged=api_format != "mcp")
-        if think_augment if known.think_augment is None else known.think_augment:
-            parameters = _with_reason(parameters)
+        parameters = _object_root(tool.parameters, merged=api_format in _APIS)
+        asked = think_augment if known.think_augment is None else known.think_augment
+        if asked:
+            parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        schema = {"name": tool.name, "description": in_words,
-                  **spell(tool, parameters, strict if known.strict is None else known.strict)}
-        schemas.append({"type": "function", "function": schema} if api_format == "openai-chat" else schema)
+        about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
+        spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
+        schemas.append({**spelled, **more} if isinstance(more, Mapping) else spelled)
     return schemas
 
 
-def _function(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
-    """Spell what both OpenAI formats say; `strict` is left out where nobody spoke of it."""
+def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
+    """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    strict = strict and _strict_fault(tool.parameters) is None
-    return {"parameters": _strict({**_CLOSED, **parameters}) if strict else parameters, "strict": strict}
-
-
-_TOOL: dict[str, Callable[[Any, dict[str, Any], bool | None], dict[str, Any]]] = _Formats({
-    "openai-chat": _function,
-    # the Responses API takes a tool that does not speak of strict for a strict one
-    "openai-responses": lambda *tool: {"type": "function", "strict": False, **_function(*tool)},
-    "anthropic": lambda tool, parameters, _: {"input_schema": parameters},
-    # Gemini takes no object without properties
-    "gemini": lambda tool, parameters, _:
-        {"parameters": _gemini(parameters, (parameters, iter(_MAX_REFERENCES)))} if parameters["properties"] else {},
-    "mcp": lambda tool, parameters, _: {"inputSchema": parameters, **{
-        key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}},
-})
-
-
-# --- schemas for those who take less than JSON Schema; a call is still checked against the whole
-_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
-_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
-_MAX_REFERENCES: range = range(300)         # in one schema, where they are written out
-_Seen = frozenset[str]                      # the references on the way to a schema
-_Document = tuple[dict[str, Any], Iterator[int]]        # what references are about, and how many are left
+    if strict and "strict" not in _MODES:
+        raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
+    said = _MODES["strict"](tool, parameters) if strict else None
+    return {"parameters": said or parameters, "strict": said is not None}
 
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Give a schema with its root as the plain object that the APIs want."""
+    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
-        flat, _ = _flat(parameters, (parameters, iter(_MAX_REFERENCES)), frozenset(), merged=True)
+        flat = _flat(parameters, parameters, {})
         parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
 
-def _simple(schema: Any) -> dict[str, Any]:
-    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
 
-    Types that are not named are those of the values, or what the keywords are for.
+    `known` holds what references came to; one that is met again inside itself adds nothing.
     """
-    node = dict(schema) if isinstance(schema, dict) else {}
-    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
-    items = node.get("items") or []         # older drafts: a list of places
-    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
-    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
-            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
-    node.update({keyword: value for keyword, value in said.items() if value})
-    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
-    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
-    return node
+    flat = dict(schema) if isinstance(schema, dict) else {}
+    reference = flat.pop("$ref", None)
+    if reference is not None and reference not in known:
+        known[reference] = {}
+        known[reference] = _flat(_target(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
+    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
+        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
+        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
+            options.setdefault(name, []).append(said)
+        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
+        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
+                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
+        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
+    return flat
+
+
+def _target(root: dict[str, Any], reference: str) -> Any:
+    try:                                    # nothing is fetched
+        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
@@ -2763,178 +2469,135 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-def _target(reference: str, document: _Document, seen: _Seen) -> Any:
-    """Look a reference up; one inside itself, or one too many, is cut to its type, so that it can still be sent."""
-    root, left = document
-    try:                                    # nothing is fetched
-        target = _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        target = {}
-    return {"type": _simple(target)["type"]} if reference in seen or next(left, None) is None else target
+def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
+    """Spell "auto", "none", "required" (or "any"), the name of the one tool to call, or a list of names.
+
+    gemini: as `toolConfig`.
+    """
+    api, word = _APIS[api_format], "required" if choice == "any" else choice
+    if word in ("auto", "none", "required"):
+        return api.word(str(word))
+    names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
+    if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
+        raise ValueError('tool_choice: must be "auto", "none", "required", the name of a tool or a list of names '
+                         f"(got {_shown(choice)})")
+    return api.names(names)
 
 
-def _flat(schema: Any, document: _Document, seen: _Seen, merged: bool = False) -> tuple[dict[str, Any], _Seen]:
-    """Say a schema in fewer words, its `$ref` and `allOf` written out, and its `anyOf` too where it shall be merged."""
-    flat = _simple(schema)
-    groups = [[part] for part in flat.pop("allOf", ())] + ([flat.pop("anyOf")] if merged and "anyOf" in flat else [])
-    if "$ref" in flat:
-        groups.append([_target(flat["$ref"], document, seen)])
-        seen |= {flat.pop("$ref")}
-    for group in groups:
-        branches, ways = zip(*[_flat(branch, document, seen, merged) for branch in group])
-        flat, seen = _merged(flat, branches), seen.union(*ways)
-    return flat, seen
+# --- messages out
+class _Format(NamedTuple):
+    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+
+    parts: str | None                       # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any]              # a choice: auto, none or required
+    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
+    call: Callable[[ToolCall], dict[str, Any]]
+    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]     # a call as it came, but for what no API takes back
+    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
+        message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
 
 
-def _merged(schema: dict[str, Any], branches: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Add to a schema what its branches say: all their properties; required is what every one requires."""
-    alone = len(branches) == 1              # then it holds as a whole
-    options: dict[str, list[Any]] = {}
-    for name, said in [pair for each in (schema, *branches) for pair in each.get("properties", {}).items()]:
-        options.setdefault(name, []).append(said)
-    properties = {name: said[0] if alone else _any_of(said) for name, said in options.items()}
-    common = [name for name in properties if all(name in branch.get("required", ()) for branch in branches)]
-    lists = {"type": schema["type"] or (branches[0]["type"] if alone else []), "properties": properties,
-             "required": [*dict.fromkeys([*schema.get("required", ()), *common])]}
-    return {**(branches[0] if alone else {}), **schema, **{key: value for key, value in lists.items() if value}}
+_APIS: dict[str, _Format] = _Formats()
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    again=lambda part, call: _chat_again(part, call),
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
 
 
-# OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
-_CLOSED = {"additionalProperties": False}
-_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
-                             "exclusiveMaximum minItems maxItems".split())
-_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
-_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
-                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
+def _chat_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+    return allowed if len(tools) > 1 else tools[0]
 
 
-def _strict_fault(parameters: dict[str, Any]) -> str | None:
-    """Say what strict mode cannot say of a schema, or give None."""
-    try:
-        _strict({**_CLOSED, **_object_root(parameters)})
-    except SchemaError as error:
-        return str(error)
-    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in parameters), None)
+def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
+    if isinstance(function, dict):
+        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+    return again
 
 
-def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
-    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
-    schema = _simple(schema)
-    types, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
-    faults = {
-        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
-        "a value of any type": not types and schema.keys().isdisjoint(("anyOf", "$ref")),
-        "an object with branches": "object" in types and "anyOf" in schema,
-        "an object with names of any kind":
-            "object" in types and schema.get("additionalProperties", not properties) is not False,
-        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
-    }
-    for fault in [fault for fault, found in faults.items() if found]:
-        raise SchemaError(f"{fault} cannot be said")
-    node = {"type": types if len(types) > 1 else types[0]} if types else {}
-    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
-                 or (keyword == "format" and value in _STRICT_FORMATS)
-                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
-    if "anyOf" in schema:
-        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
-    if "array" in types:
-        node["items"] = _strict(schema.get("items"))
-    for key in {"$defs", "definitions"} & schema.keys():
-        node[key] = {name: _strict(each) for name, each in schema[key].items()}
-    if "object" in types:
-        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
-        node.update(_CLOSED, required=list(properties))
-    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
-        node["anyOf"] = [{"$ref": node.pop("$ref")}]
-    return _null_too(node) if or_null else node
+def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
+    calls, api = list(calls), _APIS[api_format]
+    return api.assistant("", [api.call(call) for call in calls]) if calls else []
 
 
-def _null_too(node: dict[str, Any]) -> dict[str, Any]:
-    branches = [node] if "type" in node else node.get("anyOf", [node])
-    if any("null" in _simple(branch)["type"] for branch in branches):
-        return node
-    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
-        return {**node, "type": [*_simple(node)["type"], "null"]}
-    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
+def build_tool_result_messages(results: Iterable[ToolResult], *,
+                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
+    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
+    results, api = list(results), _APIS[api_format]
+    return api.results(results) if results else []
 
 
-# Gemini's subset of OpenAPI: https://ai.google.dev/api/caching#Schema
-_GEMINI_KEYWORDS = ("minimum", "maximum", "minLength", "maxLength", "pattern", "minItems", "maxItems")
-_GEMINI_FORMATS = ("date-time", "int32", "int64", "float", "double")
-_GEMINI_ANYTHING = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "object"},
-                    {"type": "array", "items": {"type": "string"}}]
+def _user_message(text: str, api_format: str) -> dict[str, Any]:
+    return _APIS[api_format].user(text)
 
 
-def _gemini(schema: Any, document: _Document, seen: _Seen = frozenset()) -> dict[str, Any]:
-    """Say a schema in Gemini's words: references written out, one type each, null as `nullable`."""
-    schema, seen = _flat(schema, document, seen)
-    types, branches = schema["type"], [_simple(branch) for branch in schema.get("anyOf", ())]
-    if types:                               # beside a type, branches only narrow it, or have more properties
-        schema, seen = _flat(schema, document, seen, merged=True)
-        said = [_gemini_type(name, schema, document, seen) for name in types if name != "null"]
-    else:
-        outer = {"description": schema["description"]} if "description" in schema else {}
-        said = [_gemini({**outer, **branch}, document, seen) for branch in branches if branch["type"] != ["null"]]
-    said = said or _copied(_GEMINI_ANYTHING)
-    if "null" in types or any(branch["type"] == ["null"] for branch in branches):
-        said = [{**each, "nullable": True} for each in said]
-    return said[0] if len(said) == 1 else {"anyOf": said}      # on purpose alone: Vertex takes nothing beside anyOf
+def _text(call: ToolCall) -> str:
+    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
 
 
-def _gemini_type(name: str, schema: dict[str, Any], document: _Document, seen: _Seen) -> dict[str, Any]:
-    """Say a schema as one of its types."""
-    values, node = schema.get("enum"), {"type": name, "description": schema.get("description", "")}
-    node.update({keyword: value for keyword, value in schema.items()
-                 if keyword in _GEMINI_KEYWORDS or (keyword == "format" and value in _GEMINI_FORMATS)})
-    if values and name == "string":
-        node["enum"] = [value for value in values if value and isinstance(value, str)]      # an empty one is refused
-    elif values:                            # an enum is text there, so other values are told in words
-        node["description"] = f"{node['description']} One of {_listed(map(_shown, values))}.".strip()
-    if name == "array":
-        node["items"] = _gemini(schema.get("items"), document, seen)
-    if name == "object" and schema.get("properties"):
-        node["properties"] = {key: _gemini(each, document, seen) for key, each in schema["properties"].items()}
-        node["required"] = [key for key in schema.get("required", ()) if key in node["properties"]]
-    return {keyword: value for keyword, value in node.items() if value not in ("", [])}
+def _object(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
+    return {} if isinstance(call.arguments, str) else call.arguments
 
 
-# --- tool choice out
-_CHOICE: dict[str, tuple[Callable[[str], Any], Callable[[str], Any]]] = _Formats({      # of a word, of a tool's name
-    "openai-chat": (str, lambda name: {"type": "function", "function": {"name": name}}),
-    "openai-responses": (str, lambda name: {"type": "function", "name": name}),
-    "anthropic": (lambda word: {"type": "any" if word == "required" else word},
-                  lambda name: {"type": "tool", "name": name}),
-    "gemini": (lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
-               lambda name: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
-})
+def _kept(call: ToolCall) -> dict[str, Any]:
+    """Give the arguments for a history of objects: a text in one of its own, so that it is never read as {} again."""
+    return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 
-def build_tool_choice(choice: str, *, api_format: str = "openai-chat") -> Any:
-    """Spell "auto", "none", "required" (or "any"), or the name of the one tool to call; gemini: as `toolConfig`."""
-    of_word, of_name = _CHOICE[api_format]
-    word = "required" if choice == "any" else choice
-    return of_word(word) if word in ("auto", "none", "required") else of_name(choice)
+def _is_cut(call: ToolCall) -> bool:
+    return call.arguments == _CUT
+
+
+def _legal(text: str, longest: int = 64) -> str:
+    """Spell a name, or an id, in the characters that all APIs take back, whatever a model made up."""
+    return re.sub("[^a-zA-Z0-9_-]", "_", text)[:longest] or "_"
+
+
+def _fresh_id() -> str:
+    return "call_" + os.urandom(12).hex()
+
+
+def _is_made_up(call_id: str) -> bool:
+    return len(call_id) == 29 and re.fullmatch("call_[0-9a-f]{24}", call_id) is not None     # the length is seen sooner
 
 
 # --- calls in
 # (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
 # any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: tuple[tuple[str, tuple[str | None, ...], str, str], ...] = (
-    ("openai-chat", ("function", None), "function", "arguments"),
-    ("openai-responses", ("function_call",), "", "arguments"),
-    ("anthropic", ("tool_use",), "", "input"),
-    ("gemini", (None,), "functionCall", "args"),
-    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
-    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+_SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
+    ("openai-chat", (...,), "function", "arguments"),                           # whatever its type says
+    ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
     ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
-)
-_TYPES_OF_CALLS = [kind for _, kinds, *_ in _SPELLINGS for kind in kinds if kind]
-_ARGUMENTS_KEYS = {key for *_, key in _SPELLINGS}
+]
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
+_ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
+# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
+_WAITING: dict[Any, Callable[[Any], str | None]] = {}
 _CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _INCOMPLETE = ("in_progress", "incomplete")
+# reasons for an end: after these what did not come may have been meant; after those nothing is to be run
+_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
+                        "model_context_window_exceeded", "incomplete"))
+_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
                "of a stream, collect_stream makes one)")
@@ -2951,16 +2614,20 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
 def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
-        _CALL[api_format]                   # raises where there is none
+        _APIS[api_format]                   # raises where there is none
     entries = response.get("tool_calls") if type(response) is dict else response
     calls = _plain_calls(entries) if type(entries) is list else None
     if calls:
         return api_format or "openai-chat", calls
-    found = [(entry, *spelling) for entry in _entries(response) if (spelling := _spelling_of(entry))]
+    message, reasons = _message_in(response)
+    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
     formats = sorted({spelled for _, spelled, *_ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return api_format or (formats or API_FORMATS)[0], [_call_of(entry, part, key) for entry, _, part, key in found]
+    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+    return api_format or (formats or API_FORMATS)[0], [
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
@@ -2970,7 +2637,7 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
         for entry in entries:
             function, call_id = entry["function"], entry["id"]
             name, arguments = function["name"], function["arguments"]
-            if type(call_id) is not str or type(name) is not str:
+            if type(call_id) is not str or type(name) is not str or _AS_TEXT in arguments:
                 return None
             calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
     except (TypeError, LookupError):
@@ -2979,8 +2646,9 @@ def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
 
 
 def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute."""
-    return thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
+    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
+    return default if type(value).__name__ in _ABSENT else value
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -2991,19 +2659,26 @@ def _list_at(thing: Any, key: str) -> list[Any]:
     return [] if isinstance(value, str) else list(value or ())
 
 
-def _arguments_keys(part: Any) -> list[str]:
-    return [key for key in _ARGUMENTS_KEYS if _at(part, key) is not None]
-
-
 def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
     """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")
+    kind = _type_of(entry)
+    if isinstance(kind, str) and kind in _WAITING and _WAITING[kind](entry):
+        return None
     for api_format, kinds, holder, key in _SPELLINGS:
         part = _at(entry, holder) if holder else entry
-        if kind in kinds and part is not None and (_at(part, key) is not None or not _arguments_keys(part)) and (
+        of_kind = (kind in kinds or ... in kinds) and part is not None
+        if of_kind and (_at(part, key) is not None or not _has_arguments(part)) and (
                 holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
             return api_format, part, key
     return None
+
+
+def _type_of(entry: Any) -> Any:
+    return "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")     # an SDK's, on its own
+
+
+def _has_arguments(part: Any) -> bool:
+    return any(_at(part, key) is not None for key in _ARGUMENTS_KEYS)
 
 
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
@@ -3014,127 +2689,76 @@ def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
         arguments = _CUT
     call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
-    return ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
+    as_text = call.arguments.get(_AS_TEXT) if isinstance(call.arguments, dict) and len(call.arguments) == 1 else None
+    return replace(call, arguments=as_text) if isinstance(as_text, str) else call
 
 
-def _entries(response: Any) -> list[Any]:
+def _entries(message: Any) -> list[Any]:
     """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    message = _message_in(response)
-    calls = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
-    if not calls and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES):
-        parts = _list_at(message, "parts") or _list_at(message, "content")
-        for hidden in filter(_hides_a_call, [message, *(part for part in parts if not _spelling_of(part))]):
-            raise TypeError(_UNREADABLE.format("a call in an unknown spelling", _shown(hidden)))
-        return parts
-    calls = calls or (list(message) if isinstance(message, (list, tuple)) else [message])
-    for entry in calls:                     # beside texts, calls of the provider's own, and messages of Responses
-        kind, said = _at(entry, "type"), _at(entry, "text")
-        other = said is not None or (isinstance(kind, str) and kind not in _TYPES_OF_CALLS)
-        if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
-            other = kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
-        if not (other or _spelling_of(entry)):
-            raise TypeError(_UNREADABLE.format("no tool call", _shown(entry)))
-    return calls
+    entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
+    in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
+    if in_parts:
+        entries = _list_at(message, "parts") or _list_at(message, "content")
+    mixed = in_parts or not entries         # with texts, and with calls of the provider's own
+    if not in_parts and not entries:
+        entries = list(message) if isinstance(message, (list, tuple)) else [message]
+    for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
+        fault = _hidden_call(entry) or ("" if in_parts or (mixed and _is_beside_calls(entry)) else "no tool call")
+        if fault:
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
+    return entries
 
 
-def _hides_a_call(thing: Any) -> bool:
-    """Say whether something in here has a name and arguments, as Bedrock's `toolUse` and the old `function_call`."""
+def _is_beside_calls(entry: Any) -> bool:
+    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
+    kind = _at(entry, "type")
+    if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
+        return kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
+    return _at(entry, "text") is not None or isinstance(kind, str)
+
+
+def _hidden_call(thing: Any) -> str | None:
+    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
+    read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
     held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    named = [each for each in held.values() if _at(each, "name") is not None]
-    return _at(thing, "type") in _TYPES_OF_CALLS or any(map(_arguments_keys, named))
+    words = [_type_of(thing)]
+    if isinstance(words[0], str) and words[0] in _WAITING and (fault := _WAITING[words[0]](thing)):
+        return fault
+    for key, each in held.items():
+        if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
+            words += [_type_of(each), key, "function"]
+    unread = [_needs_chapter(word) for word in words if word not in read]
+    return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
 
 
-def _message_in(response: Any) -> Any:
-    """Take the message (Responses: the items) out of a response, or out of a list that holds nothing else."""
+def _message_in(response: Any) -> tuple[Any, set[str]]:
+    """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
+    reasons = []
     for key in ("choices", "candidates", "output", "message", "content"):
         if isinstance(response, (list, tuple)) and len(response) == 1:
             response = response[0]
+        reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
         inner = _at(response, key)
+        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
+            inner = inner[:1]               # one of several answers is enough
         if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
             response = inner
-    return response
-
-
-# --- messages out
-def _fresh_id() -> str:
-    return "call_" + os.urandom(12).hex()
-
-
-def _gemini_id(call_id: str) -> dict[str, str]:
-    return {} if re.fullmatch("call_[0-9a-f]{24}", call_id) else {"id": call_id}        # not one that was made up
-
-
-def _text(call: ToolCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
-
-
-def _object(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
-    return {} if isinstance(call.arguments, str) else call.arguments
-
-
-_PARTS = {"openai-chat": "tool_calls", "anthropic": "content", "gemini": "parts"}       # responses: items on their own
-_CALL: dict[str, Callable[[ToolCall], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda call: {"id": call.id, "type": "function",
-                                 "function": {"name": call.name, "arguments": _text(call)}},
-    "openai-responses": lambda call: {"type": "function_call", "call_id": call.id, "name": call.name,
-                                      "arguments": _text(call)},
-    "anthropic": lambda call: {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call)},
-    "gemini": lambda call: {"functionCall": {"name": call.name, "args": _object(call), **_gemini_id(call.id)}},
-})
-_RESULT: dict[str, Callable[[ToolResult], dict[str, Any]]] = _Formats({
-    "openai-chat": lambda result: {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content},
-    "openai-responses": lambda result: {
-        "type": "function_call_output", "call_id": result.tool_call_id, "output": result.content},
-    "anthropic": lambda result: {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": result.content,
-                                 **({"is_error": True} if result.is_error else {})},
-    "gemini": lambda result: {"functionResponse": {
-        "name": result.name, "response": {"error" if result.is_error else "output": result.content},
-        **_gemini_id(result.tool_call_id)}},
-})
-
-
-def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    calls = list(calls)
-    messages = _assistant("", calls, api_format)
-    return messages if calls else []
-
-
-def _assistant(text: str, calls: list[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    spell, said = _CALL[api_format], {"role": "assistant", "content": text}
-    parts = [spell(call) for call in calls]
-    if api_format == "openai-responses":
-        return [said] * bool(text) + parts
-    if api_format == "openai-chat":         # content "" on purpose: some servers fail on null
-        return [{**said, "tool_calls": parts} if parts else said]
-    if api_format == "gemini":
-        return [{"role": "model", "parts": [{"text": text}] * bool(text) + parts}]
-    return [{**said, "content": [{"type": "text", "text": text}] * bool(text) + parts}]
-
-
-def build_tool_result_messages(results: Iterable[ToolResult], *,
-                               api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
-    spell = _RESULT[api_format]
-    spelled = [spell(result) for result in results]
-    in_one = spelled and api_format in ("anthropic", "gemini")
-    return [{"role": "user", _PARTS[api_format]: spelled}] if in_one else spelled
-
-
-def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    _CALL[api_format]                       # raises where there is none
-    return {"role": "user", "parts": [{"text": text}]} if api_format == "gemini" else {"role": "user", "content": text}
+    return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came, but for the ids. What is spelled otherwise, as LangChain's, is translated.
+    The message is appended as it came, but for what an API would not take back. What is spelled otherwise, as
+    LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
     """
+    api = _APIS[api_format]
+    if (why := api.no_answer(answer)) is not None:
+        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
     try:
-        (spelled, calls), message = _read_calls(answer), _message_in(answer)
+        (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
         if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -3144,11 +2768,11 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = [] if foreign else _as_it_came(_wire(message), iter(calls), api_format)
-    if messages:
-        return messages, calls
-    readable = [replace(call, arguments=_object(call)) for call in calls]      # LangChain takes no other text back
-    return _assistant(_text_in(message), readable, api_format), calls
+    messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
+    if messages is None:                    # LangChain takes no text that is no object back
+        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+    kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
+    return [_encodable(each) for each in kept], calls
 
 
 def _text_in(message: Any) -> str:
@@ -3157,180 +2781,74 @@ def _text_in(message: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api_format: str) -> list[dict[str, Any]]:
-    """Copy a message with the ids of its calls, and {} for what anthropic and gemini would not take back.
-
-    Gives [] where the message is spelled otherwise.
-    """
-    def filled(part: Any) -> Any:
-        part = _wire(part)
-        if not _spelling_of(part):
-            return part
-        said = _CALL[api_format](next(calls)).items()
-        return {**{name: value for name, value in part.items() if name != "function_call"},
-                **{name: value for name, value in said if name not in ("function", "arguments")}}
-    key = _PARTS.get(api_format)
+def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]] | None:
+    """Copy a message with the ids of its calls, without empty texts; None where the message is spelled otherwise."""
+    def filled(parts: Iterable[Any]) -> list[Any]:
+        wired = [part for part in map(_wire, parts) if not _is_blank(part)]
+        return [api.again(part, next(calls)) if _spelling_of(part) else part for part in wired]
+    key = api.parts
     if key is None:
-        return [filled(item) for item in (message if isinstance(message, (list, tuple)) else [message])]
+        return filled(message if isinstance(message, (list, tuple)) else [message])
     if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
-        return []
+        return None
     kept = message if key == "tool_calls" else {key: message[key]}
     copy = {"role": "model" if key == "parts" else "assistant", **kept}
-    return [{**copy, key: [filled(part) for part in copy[key]]} if isinstance(copy.get(key), (list, tuple)) else copy]
+    return [{**copy, key: filled(copy[key])} if isinstance(copy.get(key), (list, tuple)) else copy]
+
+
+def _is_blank(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    said = {key for key in part if part[key] is not None}
+    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
 def _wire(thing: Any) -> Any:
-    """Turn an SDK's object into what it was on the wire."""
+    """Turn an SDK's object into what it was on the wire, without what the SDK added for the program."""
     dump = getattr(thing, "model_dump", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True) if dump else thing
+    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else thing
 
 
-# --- streams in
-# what it means that no arguments came: {}, where this is the reason for the end, else cut
-_NOTHING: dict[Any, str] = dict.fromkeys("stop tool_calls function_call end_turn tool_use stop_sequence".split(), "{}")
+def _added_by_sdk(thing: Any) -> Any:
+    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
+    if isinstance(thing, (list, tuple)):
+        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
+    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
+    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
+            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
 
 
-def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
-
-    A call that was cut keeps the text that came, so it is answered with an error and never run.
-    """
-    collect = _COLLECT[api_format]
-    events = [_event(chunk) for chunk in chunks]
-    try:
-        return collect(events)
-    except (AttributeError, LookupError, TypeError) as error:       # something is missing or of another type
-        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
-
-
-async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
-    """Do what collect_stream does, for an async iterator."""
-    return collect_stream([_event(chunk) async for chunk in chunks], api_format=api_format)
-
-
-def _event(chunk: Any) -> dict[str, Any]:
-    event = _copied(_wire(chunk))
-    if not isinstance(event, dict):
-        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
-    if event.get("error") or event.get("type") in ("error", "response.failed"):
-        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
-    return event
-
-
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice: texts by key, calls by index. Where a `message` stands, calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # by index
-    reason = None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        delta = choice.get("delta") or choice.get("message") or {}
-        for key, text in {**delta, "content": _text_in(delta)}.items():
-            if isinstance(text, str) and key != "role":
-                message[key] = message.get(key, "") + text
-            elif text and key == "function_call":       # the old form: kept, to be refused by who reads it
-                message.setdefault(key, text)
-        for entry in delta.get("tool_calls") or ():
-            _add_delta(entry, calls, latest if choice.get("delta") else {})
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason
-    if reason is None and calls and isinstance(_arguments_of(calls[-1]["function"]["arguments"]) or "", dict):
-        reason = "stop"                     # the last call is whole, so nothing was cut
-    for call in calls:
-        call["id"] = call["id"] or _fresh_id()
-        if call["function"]["arguments"].strip() in ("", "{}"):
-            call["function"]["arguments"] = _NOTHING.get(reason, _CUT)
-    return {**message, "tool_calls": calls} if calls else message
-
-
-def _add_delta(entry: dict[str, Any], calls: list[dict[str, Any]], latest: dict[Any, dict[str, Any]]) -> None:
-    """Add a delta to its call. Many servers write index 0 each time: a new id, or name after the end, begins one."""
-    delta, index = entry.get("function") or {}, entry.get("index")
-    call_id, name, text = entry.get("id") or "", delta.get("name") or "", delta.get("arguments")
-    text = text if isinstance(text, str) else "" if text is None else _write_json(text)
-    goes_on = (index is None or None in latest) and (call_id or not name)         # the index comes and goes
-    call = latest.get(index) or next((each for each in calls[::-1] if goes_on and call_id in ("", each["id"])), None)
-    known = call["function"] if call else {}
-    if not call or (call_id != call["id"] if call_id and call["id"] else name and (text or name != known["name"])
-                    and known["arguments"] and isinstance(_arguments_of(known["arguments"]), dict)):
-        known = {"name": "", "arguments": ""}
-        call = latest[index] = {"id": "", "type": "function", "function": known}
-        calls.append(call)
-    call.update({key: value for key, value in entry.items() if key not in ("index", "type", "function")},
-                id=call["id"] or call_id)
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = text if known["arguments"] == "{}" and text.strip() else known["arguments"] + text
-
-
-def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
-    items: dict[int, dict[str, Any]] = {}
-    for event in events:
-        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
-        if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
-        elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
-        elif response.get("output"):
-            items = dict(enumerate(response["output"]))
-    return [items[at] for at in sorted(items)]
-
-
-def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
-    """Take the blocks as they start, and fill them with deltas."""
-    blocks: dict[int, dict[str, Any]] = {}
-    reason = None
-    for event in events:
-        kind, delta = event.get("type"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
-        elif kind == "content_block_delta":
-            block = blocks[event["index"]]
-            block.update({key: block.get(key, "") + text for key, text in delta.items()
-                          if key != "type" and isinstance(text, str)})
-        elif event.get("content"):          # the message as a whole, where the server did not stream
-            blocks = dict(enumerate(event["content"]))
-    for block in blocks.values():
-        text = block.pop("partial_json", "").strip()
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or _NOTHING.get(reason, _CUT)).arguments
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
-
-
-def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of the first candidate in a row, text joined to text; calls come whole."""
-    parts: list[dict[str, Any]] = []
-    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
-    for part in [part for content in contents for part in content.get("parts") or ()]:
-        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
-            parts[-1]["text"] += part["text"]
-        else:
-            parts.append(part)
-    return {"role": "model", "parts": parts}
-
-
-_COLLECT: dict[str, Callable[[list[dict[str, Any]]], Any]] = _Formats({
-    "openai-chat": _collect_chat, "openai-responses": _collect_responses, "anthropic": _collect_anthropic,
-    "gemini": _collect_gemini})
+def _encodable(value: Any) -> Any:
+    """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, dict):
+        return {_printable(str(key)): _encodable(each) for key, each in value.items()}
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
 
 
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
-#    uses 1 2 4 5 6 7 8
+#    uses 1 2 5 6 7 8
 # ---------------------------------------------------------------------------
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
+
+# what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
+_OPTIONS: dict[str, Callable[[Any], str | None]] = {}
+# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
+# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+_ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-# options of ToolMetadata that have to suit the tool: -> what is wrong with one that is set, or None
-_OPTIONS: dict[str, Callable[[Tool], str | None]] = {}
-_OPTIONS["strict"] = lambda tool: _strict_fault(tool.parameters)
+def _fault_of(option: str, owner: Any) -> str | None:
+    """Say what is wrong with an option that is set; one that no row knows is of a chapter that was cut."""
+    return _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -3357,12 +2875,13 @@ def _checked_name(name: Any) -> str:
 class ToolMetadata:
     """What is known of a tool besides its schema.
 
-    `think_augment`: ask for a reason (None: as the registry says) · `timeout`: seconds · `parallel`: False keeps it on
-    the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) · `tags`: for get_schemas(tags=…) ·
-    `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent in the mcp format).
+    `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
+    `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
+    in the mcp format).
     """
 
-    think_augment: bool | None = None
+    think_augment: bool | str | None = None
     timeout: float | None = None
     parallel: bool = True
     strict: bool | None = None
@@ -3371,13 +2890,12 @@ class ToolMetadata:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _checked_think(self.think_augment)
         tags = (self.tags,) if isinstance(self.tags, str) else self.tags
         object.__setattr__(self, "tags", frozenset(tags))
-        timeout = self.timeout
-        if timeout is not None and not (type(timeout) in (int, float) and 0 < timeout < math.inf):
-            raise ToolDefinitionError(f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})")
-        if timeout is not None and not self.parallel:
-            raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
+        fault = None if self.timeout is None else _fault_of("timeout", self)
+        if fault:
+            raise ToolDefinitionError(fault)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -3394,6 +2912,7 @@ class Tool:
     func: Callable[..., Any]
     metadata: ToolMetadata = ToolMetadata()
     bind: Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]] | None = None
+    arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
         _checked_name(self.name)
@@ -3408,7 +2927,7 @@ class Tool:
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
-        self._check_options()
+        self._check_strict()
 
     def _check_parts(self) -> None:
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
@@ -3418,12 +2937,13 @@ class Tool:
             if not fits:
                 raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
                                           f"(got {_shown(getattr(self, part))})")
+        if "await" not in _ELSEWHERE and self._is_async:
+            raise ToolDefinitionError(f'tool "{self.name}": {_needs_chapter("await")}')
 
-    def _check_options(self) -> None:
-        for option, check in _OPTIONS.items():
-            fault = getattr(self.metadata, option) and check(self)
-            if fault:
-                raise ToolDefinitionError(f'tool "{self.name}": {option}=True: {fault} (leave out {option})')
+    def _check_strict(self) -> None:
+        fault = _fault_of("strict", self) if self.metadata.strict else None
+        if fault:
+            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
@@ -3449,7 +2969,7 @@ class Tool:
         tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
                              bind=bind)
         tool._check_parts()
-        tool._check_options()
+        tool._check_strict()
         return tool
 
     @functools.cached_property
@@ -3466,7 +2986,6 @@ class Tool:
 
     @functools.cached_property
     def _is_async(self) -> bool:
-        """Tell whether the function may be called on the event loop; what it gives decides whether to await."""
         return _is_async(self.func)
 
     def __repr__(self) -> str:
@@ -3476,47 +2995,53 @@ class Tool:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
 
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
+
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
-        return _apply(self.func, *self._bound(arguments, coerce))
+        fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+        return _call_to_end(self.func, *self._bound(fitting, {}))
 
-    async def arun(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
-        """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
-        args, kwargs = self._bound(arguments, coerce)
-        if self.metadata.parallel and not self._is_async:
-            return await _off_loop(self.func, args, kwargs)
-        return await _asettled(self.func(*args, **kwargs))
-
-    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | None = None,
+    def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
         tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
                                                                                  think_augment=think_augment))
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
-    def _bound(self, arguments: Any, coerce: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        arguments, _ = self._split(ToolCall("", self.name, arguments).arguments)
+    def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
+        """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        reason = None
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
+            if not isinstance(arguments, dict):
+                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
+            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if not self._fits(arguments):
+            arguments = self._validator.nearest(arguments) if coerce else arguments
+            errors = list(self._validator.iter_errors(arguments))
+            if errors:
+                raise _misfit(self.name, errors)
+        return arguments, reason
+
+    @property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
+
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Turn arguments that fit into what the function takes, with what a registry injects."""
+        bind: Any = self.bind
         try:
-            arguments = arguments if self._fits(arguments) else self._mended(arguments, coerce)
-            return ((), arguments) if self.bind is None else self.bind(arguments)
+            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
         except ToolArgumentError as error:
-            raise _misfit(self.name, error.errors) from None
-
-    def _split(self, arguments: dict[str, Any] | str) -> tuple[dict[str, Any], str | None]:
-        if not isinstance(arguments, dict):
-            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-        return _split_reason(arguments, self._declares_reason)
-
-    def _mended(self, arguments: dict[str, Any], coerce: bool) -> dict[str, Any]:
-        """Coerce arguments that do not fit, or raise a ToolArgumentError that holds all that is wrong."""
-        nearest: dict[str, Any] = self._validator.nearest(arguments) if coerce else arguments
-        errors = list(self._validator.iter_errors(nearest))
-        if errors:
-            raise _unfit(*errors)
-        return nearest
+            raise _misfit(self.name, error.errors) if error.errors else error from None
 
 
 def _is_async(func: Any) -> bool:
+    """Tell whether a function may be called on an event loop; what it gives decides whether to await."""
     return any(test(each) for each in (func, type(func).__call__)
                for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
 
@@ -3534,14 +3059,39 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
                              errors)
 
 
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
-_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_AT_HAND = frozenset({*_SCALARS, dict, list, tuple})        # types of values that nothing has to be waited for
+
+
+def _call_to_end(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _finished(func(*args, **kwargs))
+
+
+def _finished(value: Any) -> Any:
+    """Give what a function's value comes to: the list of what an iterator gives, what an awaitable ends in."""
+    if isinstance(value, Iterator):
+        return list(value)
+    if not (inspect.isawaitable(value) or inspect.isasyncgen(value)):
+        return value
+    if "await" not in _ELSEWHERE:
+        getattr(value, "close", bool)()
+        raise ToolRegError(f"what the function gave has to be awaited: {_needs_chapter('await')}")
+    future = _ELSEWHERE["await"](value, None)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+# --- threads, each with an inbox, which wait a while for the next call
 IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle worker threads
-_LOOP_LOCK = _thread.allocate_lock()
-_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
-_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
 
 class _Outcome:
@@ -3566,139 +3116,57 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acaught(value: Any) -> _Outcome:
-    import asyncio
-    try:
-        return _Outcome(await _asettled(value))
-    except (GeneratorExit, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        return _Outcome(None, error)
-
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what an iterator gives is made a list, what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _apply(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function to its end."""
-    return _settled(func(*args, **kwargs))
-
-
-def _settled(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        return list(value)
-    return _wait_for(value) if inspect.isawaitable(value) or inspect.isasyncgen(value) else value
-
-
-async def _asettled(value: Any) -> Any:
-    """Give what a function's value comes to on the running event loop."""
-    while inspect.isawaitable(value):
-        value = await value
-    if inspect.isasyncgen(value):
-        return [item async for item in value]
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _wait_for(value: Any) -> Any:
-    """Run an awaitable from sync code, on the one background event loop of this process."""
-    import asyncio
-    if _is_on_loop():
-        getattr(value, "close", bool)()
-        raise ToolRegError(_LOOP_BUSY)
-    if _background_loop() is None:
-        return asyncio.run(_acaught(value)).get()
-    future = _start_on_loop(value)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
-
-
-def _start_on_loop(value: Any) -> Any:
-    """Start an awaitable on the background loop; give the future of its _Outcome."""
-    import asyncio
-    return asyncio.run_coroutine_threadsafe(_acaught(value), _background_loop())
-
-
-def _is_on_loop() -> bool:
-    """Tell whether this thread runs the background loop: then whoever waits for it here waits for ever."""
-    return bool(_LOOPS) and sys.modules["asyncio"]._get_running_loop() is _LOOPS.get(os.getpid())
-
-
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            try:
-                threading.Thread(target=loop.run_forever, name="toolreg-loop", daemon=True).start()
-            except RuntimeError:
-                loop.close()
-                return None
-            _LOOPS[process] = loop
-        return _LOOPS[process]
-
-
 def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
     """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending. Idle ones wait for the next call.
+    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
     """
     import concurrent.futures
-    import queue
-    import threading
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])        # a forked child has none of its parent's threads
+    idle = _IDLE.setdefault(os.getpid(), [])
 
-    def work() -> None:
+    def work(inbox: Any = None) -> None:
         outcome = _caught(func, *args)
-        idle.append(inbox)
+        if inbox is not None:
+            idle.append(inbox)              # before the result is given: who waits for it may have the next call
         future.set_result(outcome)
 
     try:
-        inbox = idle.pop()
-    except IndexError:
-        inbox = queue.SimpleQueue()
-        try:
-            threading.Thread(target=_serve, args=(inbox, idle), name="toolreg-worker", daemon=True).start()
-        except RuntimeError:
-            if timed is not None:
-                warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-            future.set_result(_caught(func, *args))
-            return future
-    inbox.put(work)
+        inbox = idle.pop() if idle else _new_thread(idle)
+    except IndexError:                      # another thread was faster
+        inbox = _new_thread(idle)
+    if inbox is None:
+        if timed is not None:
+            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
+        work()
+    else:
+        inbox.put(work)
     return future
 
 
-def _serve(inbox: Any, idle: list[Any]) -> None:
-    """Be a worker thread: do what comes, and end when nothing has come for a while."""
+def _new_thread(idle: list[Any]) -> Any:
+    """Start a worker thread and give its inbox; None where there can be none."""
     import queue
-    while True:
-        try:
-            inbox.get(timeout=IDLE_SECONDS)()
-        except queue.Empty:
+    import threading
+    inbox = queue.SimpleQueue[Callable[[Any], None]]()
+
+    def serve() -> None:
+        while True:
             try:
-                idle.remove(inbox)
-            except ValueError:
-                continue                    # somebody has just taken it: work is coming
-            return
+                inbox.get(timeout=IDLE_SECONDS)(inbox)
+            except queue.Empty:             # nothing has come for a while
+                try:
+                    return idle.remove(inbox)
+                except ValueError:
+                    pass                    # somebody has just taken it: work is coming
 
-
-async def _off_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a sync function from async code, on a thread; what it gives is awaited on the running event loop."""
-    import asyncio
-    context = contextvars.copy_context()
-    outcome = await asyncio.wrap_future(_on_daemon(context.run, _called, func, args, kwargs))
-    return await _asettled(outcome.get())
+    try:
+        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
+    except RuntimeError:
+        return None
+    return inbox
 
 
 # --- for importers
@@ -3710,7 +3178,7 @@ class _ToolList(list[Tool]):
         self.refused = dict(refused or {})
 
 
-def _usable(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
     """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
     import warnings
     tools, makers = _ToolList(), list(rows)
@@ -3753,12 +3221,11 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
-_Jobs = deque[tuple[int, ToolCall]]          # calls with their places in the turn
-_NO_JOBS: _Jobs = deque()
-_Places = tuple[Iterable[int], _Jobs, int]  # which to run here, which beside each other, how many at once
-_ALONE: _Places = ((0,), _NO_JOBS, 1)
+_Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
+_Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
+_ALONE: _Places = ((0,), _Jobs(), 1)
 
 
 class ToolRegistry:
@@ -3766,35 +3233,61 @@ class ToolRegistry:
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
     often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `before_call(call, reason)`: may raise to deny ·
-    `after_call(call, result)`.
+    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
+    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
+    raise to deny · `after_call(call, result)`.
     """
 
-    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by the sections of the importers
+    register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
     register_from_langchain: ClassVar[Callable[..., list[Tool]]]
     register_from_openapi: ClassVar[Callable[..., list[Tool]]]
     register_from_mcp: ClassVar[Callable[..., list[Tool]]]
+    ainvoke: ClassVar[Callable[..., Awaitable[ToolResult]]]
+    aexecute_tool_calls: ClassVar[Callable[..., Awaitable[list[ToolResult]]]]
+    arespond: ClassVar[Callable[..., Awaitable[list[dict[str, Any]]]]]
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool = False,
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = (), *, think_augment: bool | str = False,
                  coerce: bool = True, max_workers: int = 32, executor: Any = None,
+                 inject: Mapping[str, Any] | None = None, max_result: int | None = None,
                  before_call: Callable[[ToolCall, str | None], Any] | None = None,
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        hooks = {"before_call": before_call, "after_call": after_call,
-                 "executor.submit": getattr(executor, "submit", executor)}
-        for name, hook in hooks.items():
+        for name, hook in (("before_call", before_call), ("after_call", after_call)):
             if hook is not None and not callable(hook):
                 raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        self.think_augment, self.coerce = think_augment, coerce
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), executor
+        if inject is not None and not isinstance(inject, Mapping):
+            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
+        self.max_result = None if max_result is None else _checked_count("max_result", max_result)
+        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
         self._schemas: dict[Any, list[dict[str, Any]]] = {}
         self.register_all(tools)
 
+    def copy(self, **options: Any) -> ToolRegistry:
+        """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
+        names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
+        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        made._disabled = dict(self._disabled)
+        return made
+
     # --- which tools there are
+    @typing.overload
+    def register(self, tool: _T, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> _T: ...
+
+    @typing.overload
+    def register(self, /, *, name: str | None = None, description: str | None = None, parameters: Any = None,
+                 namespace: str | None = None, metadata: ToolMetadata | None = None,
+                 inject: Mapping[str, Any] | None = None, replace: bool = False) -> Callable[[_T], _T]: ...
+
     def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
                  description: str | None = None, parameters: Any = None, namespace: str | None = None,
                  metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
@@ -3855,9 +3348,9 @@ class ToolRegistry:
         self._disabled[self[name].name] = reason
         self._schemas = {}
 
-    def enable_think_augment(self) -> None:
-        """Ask the model for its reason, from now on."""
-        self.think_augment = True
+    def enable_think_augment(self, place: bool | str = True) -> None:
+        """Ask the model for its reason, from now on; "first": before it fills in the arguments."""
+        self.think_augment = _checked_think(place)
 
     def disable_think_augment(self) -> None:
         """Ask for reasons no more; one that comes all the same is still stripped and kept."""
@@ -3896,8 +3389,10 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    def __getattr__(self, name: str) -> Any:    # where there is no such method: of which chapter is it?
-        raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
+            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -3921,78 +3416,44 @@ class ToolRegistry:
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
         return self._execute([_one_call(call, arguments)])[0]
 
-    async def ainvoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
-        """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
-        return (await self._aexecute([_one_call(call, arguments)]))[0]
-
-    def _run(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Take one call from the look-up to its result, in a context of its own."""
-        reason, texts = None, _REFUSED      # texts: what the model reads where a step fails
+    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+        """Take one call from the look-up to its result."""
+        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
+            if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+                arguments, reason = tool._fitting(arguments, self.coerce)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                _settled(self.before_call(call, reason))
+                _finished(self.before_call(call, reason))
             # 3. arguments become what the function takes
             texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
                 value = tool.func(*args, **kwargs)
-                value = value if type(value) in _AT_HAND else _settled(value)
+                value = value if type(value) in _AT_HAND else _finished(value)
             else:
-                value = _elsewhere(tool, args, kwargs, executor)
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
+                value = _ELSEWHERE["call"](tool, args, kwargs, executor)
+            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
         except Exception as error:
             result = _failure(call, reason, error, texts)
         # 5. exactly one result, whatever happened
+        result.seconds = time.perf_counter() - started
+        if self.max_result is not None:
+            result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
             try:
-                _settled(self.after_call(call, result))
+                _finished(self.after_call(call, result))
             except StopIteration as error:          # it would end a loop over calls, without a word
                 raise RuntimeError("after_call raised StopIteration") from error
-        results[place] = result
-
-    async def _arun(self, call: ToolCall, executor: Any, results: list[Any], place: int) -> None:
-        """Do what `_run` does, step by step the same, on the running event loop."""
-        reason, texts = None, _REFUSED
-        try:
-            tool, arguments = self._tools.get(call.name), call.arguments
-            if tool is None or call.name in self._disabled:
-                raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-                arguments, reason = tool._split(arguments)
-            if not tool._fits(arguments):
-                arguments = tool._mended(arguments, self.coerce)
-            if self.before_call is not None:
-                call, texts = ToolCall(call.id, call.name, arguments), _DENIED
-                await _asettled(self.before_call(call, reason))
-            texts = _REFUSED
-            args, kwargs = ((), arguments) if tool.bind is None else tool.bind(arguments)
-            texts = _FAILED
-            if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
-                value = tool.func(*args, **kwargs)
-                value = await value if type(value) is types.CoroutineType else value
-                value = value if type(value) in _AT_HAND else await _asettled(value)
-            else:
-                value = (await _aelsewhere(tool, args, kwargs, executor)).get()
-            content, value = value if type(value) is _Answer else (_content_of(value), value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
-        if self.after_call is not None:
-            await _asettled(self.after_call(call, result))
-        results[place] = result
+        return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
@@ -4015,57 +3476,32 @@ class ToolRegistry:
         through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
-
-    async def aexecute_tool_calls(self, calls: Any, *, api_format: str | None = None, max_workers: int | None = None,
-                                  executor: Any = None) -> list[ToolResult]:
-        """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-        workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return await self._aexecute(parse_tool_calls(calls, api_format=api_format), workers, executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
         executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+        here, beside, workers = _ALONE if len(calls) == 1 else self._places(
+            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            wait = _start_workers(apart, workers, self._run, executor, results) if apart else None
-            for index in here:
-                contextvars.copy_context().run(self._run, calls[index], executor, results, index)
+            wait = _start_workers(beside, workers, self._run, executor, results) if beside else None
+            for place in here:
+                results[place] = contextvars.copy_context().run(self._run, calls[place], executor)
             if wait is not None:
                 wait()
         except BaseException as error:
-            apart.clear()
-            _carry(error, results)
-            raise
-        return results
-
-    async def _aexecute(self, calls: list[ToolCall], workers: int | None = None,
-                        executor: Any = None) -> list[ToolResult]:
-        executor = self.executor if executor is None else executor
-        results: list[Any] = [None] * len(calls)
-        here, apart, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-        tasks = _start_tasks(apart, workers, self._arun, executor, results) if apart else []
-        try:
-            for index in here:
-                await _stepwise(self._arun(calls[index], executor, results, index))
-            if tasks:
-                await _all_done(tasks)
-        except BaseException as error:
-            for task in tasks:
-                task.cancel()
-            _carry(error, results)
+            beside.clear()
+            _leave_results(error, results)
             raise
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
-        """Say where the calls of one turn shall run."""
+        """Say which calls run here, one after the other, and which beside each other."""
         workers = workers or self.max_workers
-        if workers == 1 or _is_on_loop():
-            return range(len(calls)), _NO_JOBS, workers
-        apart = {index: call for index, call in enumerate(calls)
-                 if (tool := self._tools.get(call.name)) and tool.metadata.parallel}
-        return [index for index in range(len(calls)) if index not in apart], deque(apart.items()), workers
+        beside = {place: call for place, call in enumerate(calls) if workers > 1
+                  and (tool := self._tools.get(call.name)) and tool.metadata.parallel}
+        return [place for place in range(len(calls)) if place not in beside], _Jobs(beside.items()), workers
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -4078,12 +3514,8 @@ class ToolRegistry:
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
         api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(self._execute(calls), api_format=api_format)
-
-    async def arespond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
-        """Do what `respond` does on the running event loop."""
-        api_format, calls = _read_calls(response, api_format)
-        return build_tool_result_messages(await self._aexecute(calls), api_format=api_format)
+        results = self._execute(calls)
+        return build_tool_result_messages(results, api_format=api_format)
 
 
 def _checked_count(option: str, count: Any) -> int:
@@ -4092,7 +3524,14 @@ def _checked_count(option: str, count: Any) -> int:
     return count
 
 
-def _carry(error: Any, results: list[Any]) -> None:
+def _checked_executor(executor: Any) -> Any:
+    fault = None if executor is None else _fault_of("executor", executor)
+    if fault:
+        raise TypeError(fault)
+    return executor
+
+
+def _leave_results(error: Any, results: list[Any]) -> None:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
     if len(results) > 1 or not hasattr(error, "results"):
         with contextlib.suppress(Exception):
@@ -4128,11 +3567,33 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    if texts is _REFUSED and isinstance(error, ToolArgumentError) and error.errors:
-        error = _misfit(call.name, error.errors)
-    text = next(text for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    if kind is Exception and texts is not _DENIED:
+        _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+
+
+def _shortened(content: str, most: int) -> str:
+    missing = len(content) - most
+    return _CUT_RESULT.format(content[:most], missing) if missing > 0 else content
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    import logging
+    logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
+
+
+def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
+    """Give (text for the model, value for the program, what is no text) of what a function gave."""
+    if type(value) is dict:
+        return _content_of(value), value, ()
+    content, value = value if type(value) is Answer else (value, value)
+    parts = content if type(content) is list else [content]
+    media = tuple(part for part in parts if type(part) is Media)
+    if not media and (content is value or type(content) is not list):
+        return _content_of(content), value, ()
+    return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
 def _content_of(value: Any) -> str:
@@ -4146,7 +3607,7 @@ def _content_of(value: Any) -> str:
     except (ValueError, RecursionError):
         pass                                # NaN, or a value within itself
     spelled = to_json(value)
-    return _printable(spelled if isinstance(value, str) else _write_json(spelled))
+    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
 
 
 def _is_json(value: Any) -> bool:
@@ -4164,54 +3625,6 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-# --- running foreign code: here, on threads, on an executor
-def _executor_for(tool: Tool, executor: Any) -> Any:
-    """Give the executor, or None for what an importer made: it holds a connection, which cannot travel."""
-    return executor if tool.metadata.parallel and tool.metadata.source == "python" else None
-
-
-def _elsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Run a tool's function on an executor or for a limited time, from sync code."""
-    import concurrent.futures
-    executor = _executor_for(tool, executor)
-    if (executor is None and tool.metadata.timeout is None) or _is_on_loop():
-        return _apply(tool.func, args, kwargs)
-    if executor is None and tool._is_async and _background_loop() is None:
-        return _wait_for(_aelsewhere(tool, args, kwargs, None)).get()
-    future = _started(_apply, tool, args, kwargs, executor)
-    try:
-        outcome = future.result(tool.metadata.timeout)
-    except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
-        raise _timed_out(tool) from None
-    return outcome.get()
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
-
-
-def _started(call: Any, tool: Tool, args: Any, kwargs: Any, executor: Any) -> Any:
-    """Start a tool's function elsewhere; give the future of its _Outcome."""
-    if executor is not None:
-        return executor.submit(_apply_shipped, tool.func, args, kwargs)
-    if tool._is_async:
-        return _start_on_loop(tool.func(*args, **kwargs))
-    return _on_daemon(contextvars.copy_context().run, call, tool.func, args, kwargs,
-                      timed=tool if tool.metadata.timeout else None)
-
-
-def _apply_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
-    import pickle
-    outcome = _caught(_apply, func, args, kwargs)
-    try:
-        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
-        return outcome
-    except Exception as error:
-        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
-
-
 def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> Callable[[], None]:
     """Run calls on threads; give a function that waits for the results. After an error no more calls are begun."""
     import queue
@@ -4221,10 +3634,11 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     def work() -> None:
         while jobs:
             try:
-                index, call = jobs.popleft()
+                place, call = jobs.popleft()
             except IndexError:
                 return                      # another worker was faster
-            outcome = _caught(contextvars.copy_context().run, run, call, executor, results, index)
+            outcome = _caught(contextvars.copy_context().run, run, call, executor)
+            results[place] = outcome.value
             if outcome.error is not None:
                 jobs.clear()
             done.put(outcome)
@@ -4236,58 +3650,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     for _ in range(min(workers, count)):
         _on_daemon(contextvars.copy_context().run, work)
     return wait
-
-
-async def _aelsewhere(tool: Tool, args: Any, kwargs: Any, executor: Any) -> _Outcome:
-    """Run a tool's function on a thread, on an executor or for a limited time, from async code."""
-    import asyncio
-    executor = _executor_for(tool, executor)
-
-    async def finished() -> _Outcome:
-        if executor is None and tool._is_async:
-            return await _acaught(tool.func(*args, **kwargs))
-        outcome: _Outcome = await asyncio.wrap_future(_started(_called, tool, args, kwargs, executor))
-        return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
-
-    task = asyncio.ensure_future(finished())
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
-
-
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
-    import asyncio
-    gate = asyncio.Semaphore(workers)
-
-    async def work(index: int, call: ToolCall) -> None:
-        async with gate:
-            await run(call, executor, results, index)
-
-    return [asyncio.ensure_future(work(index, call)) for index, call in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
-
-
-@types.coroutine
-def _stepwise(coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in one copy of this context, as a thread's work does."""
-    context, steps = contextvars.copy_context(), coroutine.__await__()
-    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
-    while awaited is not ...:
-        try:
-            step, given = steps.send, (yield awaited)
-        except BaseException as error:      # a cancellation too has to reach the coroutine
-            step, given = steps.throw, error
-        try:
-            awaited = context.run(step, given)
-        except StopIteration:
-            return
 
 
 # --- for importers
@@ -4307,61 +3669,181 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 7 8 9 10
+#    uses 1 4 6 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
+_TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
+_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
+Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
 
 
-def agent_loop(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-               tool_choice: str = "auto", api_format: str = "openai-chat") -> Iterator[dict[str, Any]]:
+def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> Iterator[dict[str, Any]]:
     """Let a model and its tools talk until it answers without a call; yield every new message.
 
     `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
     tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
-    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required" or a
-    tool's name; the last two hold until the first turn with calls. Still calling after `max_turns`: MaxTurnsExceeded.
+    call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required", a tool's name or
+    a list of names; all but the first two hold until a call fitted. `api_format`: the model's own, else openai-chat.
+    Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
+    check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    _check_talk(model, registry, max_turns, tool_choice)
-    answers: list[Any] = []
-    talk = _talk(_history(messages, api_format), registry, max_turns, tool_choice, api_format, answers)
-
-    def new_messages() -> Iterator[dict[str, Any]]:     # apart, so that wrong arguments raise at once, not at next()
-        for event, given in talk:
-            if event == "message":
-                yield given
-            elif event == "ask":
-                answers.append(_settled(model(**given)))
-            else:
-                answers.append(registry._execute(given))
-    return new_messages()
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
 
 
-def run_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-              tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
+def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = context.run(registry._execute, _unanswered(history, api_format))
+        yield from _append_results(history, results, api_format)
+        for _ in range(max_turns):
+            # 1. ask the model, and append what it says
+            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
+            said, calls = _read_turn(answer, api_format)
+            history += said
+            yield from said
+            # 2. no calls? then this was its answer
+            if not calls:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
+            yield from _append_results(history, _all_results(calls, results, choice), api_format)
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
+
+
+def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+              tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history = _history(messages, api_format)
-    return [*history, *agent_loop(model, history, registry, max_turns=max_turns, tool_choice=tool_choice,
-                                  api_format=api_format)]
-
-
-async def arun_agent(model: Model, messages: str | list[dict[str, Any]], registry: ToolRegistry, *, max_turns: int = 10,
-                     tool_choice: str = "auto", api_format: str = "openai-chat") -> list[dict[str, Any]]:
-    """Do what run_agent does on the running event loop; the model may be async."""
-    _check_talk(model, registry, max_turns, tool_choice)
-    history, answers = _history(messages, api_format), list[Any]()
-    for event, given in _talk(history, registry, max_turns, tool_choice, api_format, answers):
-        if event == "ask":                  # a sync model is asked on a thread, so that the event loop goes on
-            answer = _asettled(model(**given)) if _is_async(model) else _off_loop(model, (), given)
-            answers.append(await answer)
-        elif event == "calls":
-            answers.append(await registry._aexecute(given))
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
     return history
 
 
-def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict[str, Any]]:
+def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
+            api_format: str | None = None) -> Any:
+    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
+
+    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
+    """
+    found: list[Any] = []
+    run = ToolRegistry() if registry is None else registry.copy()
+    run.register(_answer_tool(type_, found))
+    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
+    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
+
+    def insisting(**request: Any) -> Any:
+        return model(**{**request, "tool_choice": asked_for})
+    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+        if found:
+            return found[0]
+    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+
+
+def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
+    schema = schema_of(type_)
+    whole = schema.get("type") == "object"
+
+    def answer(value: Any) -> str:
+        found.append(value)
+        return "done"
+    if not whole:
+        answer.__annotations__["value"] = type_
+    tool = Tool.from_function(answer, description="Give your answer.")
+    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
+    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
+
+
+def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
+    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
+    if not callable(model):
+        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
+    if not isinstance(registry, ToolRegistry):
+        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
+    _checked_count("max_turns", max_turns)
+    names = choice if isinstance(choice, list) else [choice]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
+                        f"(got {_shown(choice)})")
+    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+        if name not in registry or name in registry._disabled:
+            raise registry._absence(name)
+    for tool in registry:
+        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+        if lacking and tool.name not in registry._disabled:
+            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+    return _history(messages, api_format), api_format
+
+
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
+    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError("the model raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):
+        error.messages = list(history)      # type: ignore[attr-defined]
+    return error
+
+
+def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
+    """Ask for a tool until a call fitted."""
+    unfit = (ToolArgumentError, ToolNotFoundError)
+    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
+
+
+# --- messages that end in calls
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, said = _APIS[api_format].answers, len(history)
+    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
+                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
+        said -= 1
+    waiting: list[ToolCall] = []
+    for message in history[said:]:
+        answered = [answers(part) for part in _parts_of(message, api_format)]
+        if not any(answered):
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in filter(None, answered):
+            done = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not done]
+    return waiting
+
+
+def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
+    """Append results to a history, and give what is new: where results share a message, the whole of it."""
+    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
+    answers, last = _APIS[api_format].answers, history[-1] if history else {}
+    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
+        history.pop()
+        told = [{**last, key: [*last[key], *told[0][key]]}]
+    history += told
+    return told
+
+
+def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         return [_user_message(messages, api_format)]
     if isinstance(messages, Mapping):
@@ -4369,58 +3851,26 @@ def _history(messages: str | list[dict[str, Any]], api_format: str) -> list[dict
     return list(messages)
 
 
-def _talk(history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int, choice: str, api_format: str,
-          answers: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Keep the history of a talk, and say what is to be done next.
-
-    Yields ("ask", the model's keywords), ("calls", tool calls) and ("message", a new message). Whoever drives this
-    does it, and appends the model's answer, or the results, to `answers` before it goes on. (A mailbox and not send():
-    a plain for drives it, and a StopIteration of the model's is never taken for the end.)
-    """
-    for _ in range(max_turns):
-        # the model is asked, and speaks
-        asked, tools = {"messages": list(history)}, registry.get_schemas(api_format=api_format)
-        if tools:
-            asked.update(tools=tools, tool_choice=build_tool_choice(choice, api_format=api_format))
-        yield "ask", asked
-        reply, calls = _read_turn(answers.pop(), api_format)
-        history += reply
-        yield from (("message", message) for message in reply)
-        if not calls:
-            return
-        # its calls are answered, each exactly once
-        yield "calls", [call for call in calls if _chosen(call, choice)]
-        results = iter(answers.pop())
-        tool_messages = build_tool_result_messages(
-            [next(results) if _chosen(call, choice) else _not_chosen(call, choice) for call in calls],
-            api_format=api_format)
-        history += tool_messages
-        yield from (("message", message) for message in tool_messages)
-        if choice != "none":
-            choice = "auto"                 # a tool is asked for until the first turn with calls
-    raise MaxTurnsExceeded(f"the model still called tools in turn {max_turns} (raise max_turns, or see .messages)",
-                           history)
+def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
+                api_format: str) -> dict[str, Any]:
+    """Give the keywords with which the model is asked."""
+    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
+    if tools:
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
+    return asked
 
 
-def _check_talk(model: Any, registry: Any, max_turns: Any, choice: Any) -> None:
-    if not callable(model):
-        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
-    if not isinstance(registry, ToolRegistry):
-        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-    _checked_count("max_turns", max_turns)
-    if not isinstance(choice, str):
-        raise TypeError(f'tool_choice: must be "auto", "none", "required" or a tool\'s name (got {_shown(choice)})')
-    if choice not in ("auto", "none", "required", "any") and (choice not in registry or choice in registry._disabled):
-        raise registry._absence(choice)
+def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
+    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
 
 
-def _chosen(call: ToolCall, choice: str) -> bool:
-    return choice in ("auto", "required", "any", call.name)
-
-
-def _not_chosen(call: ToolCall, choice: str) -> ToolResult:
-    text = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(choice)
-    return ToolResult(call.id, call.name, text, is_error=True, error=ToolError(text))
+def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
+    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
+    names = choice if isinstance(choice, str) else '" or "'.join(choice)
+    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
+    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
+            for call in calls]
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -4471,25 +3921,445 @@ def scripted_model(*answers: Any) -> Model:
 
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses nothing
+#    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-# (to come)
+_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+_LOOP_LOCK = _thread.allocate_lock()
+_LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
+
+
+# --- awaiting from async code
+async def _afinished(value: Any) -> Any:
+    """Give what a function's value comes to, on the running event loop."""
+    while inspect.isawaitable(value):
+        value = await value
+    if inspect.isasyncgen(value):
+        return [item async for item in value]
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _acaught(value: Any) -> _Outcome:
+    import asyncio
+    try:
+        return _Outcome(await _afinished(value))
+    except (GeneratorExit, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        return _Outcome(None, error)
+
+
+async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
+    """Call a tool's function on a thread, on an executor or for a limited time."""
+    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
+    if future is None and tool._is_async:
+        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
+    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+
+
+def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+               tool: Tool | None = None) -> Any:
+    timed = tool if tool and tool.metadata.timeout else None
+    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+
+
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function; what has to be awaited is given as it is."""
+    value = func(*args, **kwargs)
+    return list(value) if isinstance(value, Iterator) else value
+
+
+async def _off_loop(future: Any) -> _Outcome:
+    """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
+    import asyncio
+    outcome: _Outcome = await asyncio.wrap_future(future)
+    return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
+
+
+async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    if tool is None or tool.metadata.timeout is None:
+        return await running                # type: ignore[no-any-return]
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
+
+
+# --- awaiting from sync code: on an event loop in the background
+def _start_on_loop(value: Any, tool: Tool | None) -> Any:
+    """Start an awaitable on the background loop; give the future of its _Outcome."""
+    import asyncio
+    import concurrent.futures
+    if _thread.get_ident() in _LOOP_THREADS:
+        getattr(value, "close", bool)()
+        raise ToolRegError(_LOOP_BUSY)
+    loop = _background_loop()
+    if loop is not None:
+        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
+    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    return future
+
+
+def _background_loop() -> Any:
+    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
+    import asyncio
+    import threading
+    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
+    with _LOOP_LOCK:
+        if process not in _LOOPS:
+            loop = asyncio.new_event_loop()
+            try:
+                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+            except RuntimeError:
+                loop.close()
+                return None
+            _LOOPS[process] = loop
+        return _LOOPS[process]
+
+
+def _run_loop(loop: Any) -> None:
+    _LOOP_THREADS.add(_thread.get_ident())
+    try:
+        loop.run_forever()
+    finally:
+        _LOOP_THREADS.discard(_thread.get_ident())
+
+
+_ELSEWHERE["await"] = _start_on_loop
+
+
+# --- tools
+async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
+    """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
+    fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
+    args, kwargs = self._bound(fitting, {})
+    if self.metadata.parallel and not self._is_async:
+        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+    return await _afinished(self.func(*args, **kwargs))
+
+
+# --- the calls of one turn
+async def _ainvoke(self: ToolRegistry, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
+    """Answer one call on the running event loop; a sync tool runs on a thread meanwhile."""
+    return (await _aexecute(self, [_one_call(call, arguments)]))[0]
+
+
+async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: str | None = None,
+                               max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
+    """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
+    workers = None if max_workers is None else _checked_count("max_workers", max_workers)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+
+
+async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
+    """Do what `respond` does on the running event loop."""
+    api_format, calls = _read_calls(response, api_format)
+    results = await _aexecute(self, calls)
+    return build_tool_result_messages(results, api_format=api_format)
+
+
+async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
+    """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
+    started, reason, texts = time.perf_counter(), None, _REFUSED
+    try:
+        tool, arguments = self._tools.get(call.name), call.arguments
+        if tool is None or call.name in self._disabled:
+            raise self._absence(call.name)
+        if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
+            arguments, reason = tool._fitting(arguments, self.coerce)
+        if self.before_call is not None:
+            call, texts = ToolCall(call.id, call.name, arguments), _DENIED
+            await _afinished(self.before_call(call, reason))
+        texts = _REFUSED
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+        texts = _FAILED
+        if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
+            value = tool.func(*args, **kwargs)
+            value = await value if type(value) is types.CoroutineType else value
+            value = value if type(value) in _AT_HAND else await _afinished(value)
+        else:
+            value = (await _call_beside(tool, args, kwargs, executor)).get()
+        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
+    except Exception as error:
+        result = _failure(call, reason, error, texts)
+    result.seconds = time.perf_counter() - started
+    if self.max_result is not None:
+        result.content = _shortened(result.content, self.max_result)
+    if self.after_call is not None:
+        await _afinished(self.after_call(call, result))
+    return result
+
+
+async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
+                    executor: Any = None) -> list[ToolResult]:
+    executor = self.executor if executor is None else executor
+    results: list[Any] = [None] * len(calls)
+    here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
+    try:
+        for place in here:
+            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
+        if tasks:
+            await _all_done(tasks)
+    except BaseException as error:
+        for task in tasks:
+            task.cancel()
+        _leave_results(error, results)
+        raise
+    return results
+
+
+def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
+    """Run calls as tasks, at most `workers` at once."""
+    import asyncio
+    gate = asyncio.Semaphore(workers)
+
+    async def work(place: int, call: ToolCall) -> None:
+        async with gate:
+            results[place] = await run(call)
+    return [asyncio.ensure_future(work(*job)) for job in jobs]
+
+
+async def _all_done(tasks: list[Any]) -> None:
+    import asyncio
+    await asyncio.gather(*tasks)
+
+
+@types.coroutine
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+    steps = coroutine.__await__()
+    step, given = steps.send, None
+    while True:
+        try:
+            awaited = context.run(step, given)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, given = steps.send, (yield awaited)
+        except BaseException as error:      # a cancellation too has to reach the coroutine
+            step, given = steps.throw, error
+
+
+Tool.arun = _arun_tool
+ToolRegistry.ainvoke = _ainvoke
+ToolRegistry.aexecute_tool_calls = _aexecute_tool_calls
+ToolRegistry.arespond = _arespond
+
+
+# --- the loop
+def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                tool_choice: str | list[str] = "auto",
+                api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
+    """Do what agent_loop does on the running event loop; the model may be async."""
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
+
+
+async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
+                  choice: str | list[str], api_format: str,
+                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(history, api_format)
+        results = await _in_context(context, _aexecute(registry, calls))
+        for message in _append_results(history, results, api_format):
+            yield message
+        for _ in range(max_turns):
+            asked = _request_of(history, registry, choice, api_format)
+            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            said, calls = _read_turn(outcome.get(), api_format)
+            history += said
+            for message in said:
+                yield message
+            if not calls:
+                return
+            wanted = [call for call in calls if _is_wanted(call, choice)]
+            results = await _in_context(context, _aexecute(registry, wanted))
+            for message in _append_results(history, _all_results(calls, results, choice), api_format):
+                yield message
+            choice = _next_choice(choice, results)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
+    except BaseException as error:
+        raise _with_messages(error, history) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+
+
+async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
+                     tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
+    """Do what run_agent does on the running event loop; the model may be async."""
+    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+        pass
+    return history
+
+
+__all__ += ["aagent_loop", "arun_agent"]
 
 
 # ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
-#    uses nothing
+#    uses 1 9
 # ---------------------------------------------------------------------------
-# (to come)
+def _timeout_fault(metadata: ToolMetadata) -> str | None:
+    timeout: Any = metadata.timeout
+    if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
+        return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
+
+
+def _executor_fault(executor: Any) -> str | None:
+    submit = getattr(executor, "submit", executor)
+    return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
+
+
+def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Run a tool's function on an executor or for a limited time, and wait for it."""
+    import concurrent.futures
+    blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
+    future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
+    if future is None and tool.metadata.timeout is None:
+        return _call_to_end(tool.func, args, kwargs)
+    if future is None and tool._is_async:
+        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
+    elif future is None:
+        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    try:
+        outcome = future.result(tool.metadata.timeout)
+    except concurrent.futures.TimeoutError:
+        future.cancel()                     # an async function hears of it, a thread cannot be told
+        raise _timed_out(tool) from None
+    return outcome.get()
+
+
+def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
+    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
+
+
+def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
+    """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
+    import pickle
+    outcome = _caught(_call_to_end, func, args, kwargs)
+    try:
+        pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
+        return outcome
+    except Exception as error:
+        return _Outcome(None, ToolRegError(_error_text(outcome.error or error)))
+
+
+_OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
+_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
-#    uses 2
+#    uses 1 2
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
+_MAPS.update(["dependentSchemas", "dependencies"])
+_HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
+                 "contentSchema"])
+_IN_PLACE.update(["if", "then", "else", "dependentSchemas", "dependencies"])
+_NAMING = frozenset({"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+
+
+def _joined(base: str, reference: str) -> str:
+    from urllib.parse import urljoin
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise SchemaError(f"{_shown(reference)} is no URI: {error}") from None
+
+
+# --- patterns
+_CATEGORIES = {
+    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Mark": "M", "Number": "N", "digit": "Nd",
+    "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
+
+
+def _property(name: str, in_class: bool, inverted: bool = False) -> str:
+    ranges = _ranges(re.sub("^(gc|General_Category)=", "", name), inverted)
+    return ranges if in_class else f"[{ranges}]"
+
+
+@functools.cache
+def _ranges(name: str, inverted: bool) -> str:
+    """Give the characters of a Unicode category as the inside of a character class."""
+    from unicodedata import category
+    wanted = _CATEGORIES.get(name, name)
+    if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
+        raise ValueError(f"the Unicode property {name} is not supported")
+    flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
+    edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
+    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+
+
+_ESCAPES.update({
+    "p": _property, "P": functools.partial(_property, inverted=True),
+    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
+    "k": lambda name, in_class: f"(?({name})(?P={name}))"})
+
+
+# --- keywords
+def _contains(sub: _Node, node: _Node) -> _Rule:
+    least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
+
+    def parts(value: list[Any]) -> list[_Part]:
+        fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
+        if least <= len(fitting) <= most:
+            return fitting
+        words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
+        return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
+    return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
+
+
+def _if(test: _Node, node: _Node) -> _Rule:
+    then, other = node.arguments.get("then"), node.arguments.get("else")
+
+    def parts(value: Any) -> Iterator[_Part]:
+        if test.judge(value):
+            yield _ITSELF, value, test, ()
+            if then:
+                yield _ITSELF, value, then, ("then",)
+        elif other:
+            yield _ITSELF, value, other, ("else",)
+
+    def check(value: Any) -> bool:
+        chosen = then if test.fits(value) else other
+        return chosen is None or bool(chosen.fits(value))
+    return _Rule(None, parts, _only(_ANYTHING, check))
+
+
+def _seen_by(rule: _Rule, value: Any) -> set[Any]:
+    """Give the names or indices that a keyword judges in a value that fits."""
+    return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
+                         if not isinstance(node, str))) if rule.marks else set()
+
+
+_seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
+
+
+def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iterable[Any]]) -> _Rule:
+    others, node.compiler.guarded = [*node.rules], True
+
+    def parts(value: Any) -> list[_Part]:
+        seen: set[Any] = set().union(*(_seen_by(rule, value) for rule in others))
+        return [(key, value[key], sub, ()) for key in keys(value) if key not in seen]
+    rule = _Rule(kind, parts)
+    rule.last = True
+    return rule
 
 
 # Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
@@ -4505,7 +4375,7 @@ def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
 
 def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
     rule = _contains(sub, node)
-    rule.seen = lambda value: set()         # type: ignore[method-assign]
+    rule.marks = False
     return rule
 
 
@@ -4520,21 +4390,197 @@ def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
     return _Rule(dict, parts)
 
 
-_FORMS["a schema or an array of schemas"] = lambda argument: isinstance(argument, (dict, bool, list))
-_FORMS["an object of schemas and arrays of strings"] = lambda argument: isinstance(argument, dict) and all(
-    isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values())
+_NAME = "a name"
+_FORMS.update({
+    _NAME: lambda argument: isinstance(argument, str) and bool(re.fullmatch("[A-Za-z_][-A-Za-z0-9._]*", argument)),
+    "a URI without a fragment": lambda argument: isinstance(argument, str) and "#" not in argument.rstrip("#"),
+    "an object of arrays of strings": lambda argument: (
+        isinstance(argument, dict) and all(map(_are_names, argument.values()))),
+    "a schema or an array of schemas": lambda argument: isinstance(argument, (dict, bool, list)),
+    "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
+        isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
+})
+_NAMES: dict[str, _Row] = {
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference)}
+_COUNTS: dict[str, _Row] = {
+    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value]))}
+_MORE: dict[str, _Row] = {
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
+        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
+_UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
+    "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
+    "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
+_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+# the keywords of each vocabulary that a metaschema can leave out
+_APPLICATORS = {name for name, row in _KEYWORDS.items()
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
+_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+_VOCABULARIES: dict[str, Collection[str]] = {
+    "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
+    "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
+
+
+class _Dialect:             # ref_alone: what stands beside a $ref is ignored
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
+        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
+
+
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
-    **{keyword: row for keyword, row in _DIALECTS[DRAFT_2020_12].rows.items() if keyword not in _SINCE_2020_12},
+    **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS[DRAFT_2019_09] = _Dialect({
-    **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-    "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED})
-_DIALECTS[DRAFT_07] = _Dialect({
-    **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-    "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-    ref_alone=True)
+_DIALECTS = {
+    DRAFT_2020_12: _Dialect(_KEYWORDS),
+    DRAFT_2019_09: _Dialect({
+        **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
+    DRAFT_07: _Dialect({
+        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
+        ref_alone=True)}
+
+
+# --- resources
+class _Resource:
+    """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
+
+    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
+        self.uri, self.root, self.dialect = uri, root, dialect
+        self.anchors: dict[str, Any] = {}
+        self.dynamic: dict[str, Any] = {}
+
+
+class _Home(NamedTuple):
+    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
+
+    resource: _Resource
+    scope: tuple[_Resource, ...] = ()
+
+
+class _FullCompiler(_Compiler):
+    """Know all schemas that references may lead to, and compile each once per scope."""
+
+    def prepare(self, resources: Mapping[str, Any]) -> None:
+        self.given = {uri.rstrip("#"): schema for uri, schema in resources.items()}
+        self.default = self.dialect_of(self.dialect)
+        self.resources: dict[str, _Resource] = {}
+        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.same: dict[Any, _Home] = {}                # so that equal homes are one
+
+    def home_of(self, document: Any) -> _Home:
+        return _Home(self.index(document, ""))
+
+    def rows(self, node: _Node) -> dict[str, _Row]:
+        dialect = node.home.resource.dialect
+        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
+            return {"$ref": dialect.rows["$ref"]}
+        rows: dict[str, _Row] = dialect.rows
+        return rows
+
+    def asserts_formats(self, node: _Node) -> bool:
+        return self.formats or node.home.resource.dialect.asserts_formats
+
+    def target(self, reference: str, node: _Node) -> _Node:
+        """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
+        home, name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home.resource)
+        if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
+            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            schema = resource.dynamic[name]
+        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+
+    def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
+            scope = (*scope, resource)
+        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+
+    def dialect_of(self, uri: str) -> _Dialect:
+        """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
+        uri = uri.rstrip("#")
+        metaschema = self.given.get(uri)
+        if uri in _DIALECTS:
+            return _DIALECTS[uri]
+        if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
+            raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
+        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        if not isinstance(vocabulary, dict):
+            return base
+        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
+        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
+        unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
+        if unknown:
+            raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
+        if "format-assertion" in listed and not _FORMATS:
+            raise SchemaError(str(_needs_chapter("formats")))
+        left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
+        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
+
+    def index(self, document: Any, uri: str) -> _Resource:
+        """Find the resources and the names in a document, and give the resource that it is."""
+        if _too_deep(document):             # one of the given resources
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        first = self.resource(document, uri, self.default)
+        stack, known = [(document, first)], set()
+        while stack:
+            schema, home = stack.pop()
+            if isinstance(schema, dict) and id(schema) not in known:
+                known.add(id(schema))
+                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                    home = self.named(schema, home)
+                stack.extend([(sub, home) for sub in _subschemas(schema)])
+        self.resources[uri] = self.homes.get(id(document), first)
+        return self.resources[uri]
+
+    def named(self, schema: dict[str, Any], home: _Resource) -> _Resource:
+        """Note the names of a schema, and give the resource that it is in."""
+        names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
+        if not names.get("$id", "#").startswith("#"):
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+        elif "$id" in names:
+            home.anchors[names["$id"][1:]] = schema
+        for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
+            if keyword in names:
+                table[names[keyword]] = schema
+        if schema.get("$recursiveAnchor") is True:      # draft 2019-09: a dynamic anchor without a name
+            home.dynamic[""] = schema
+        return home
+
+    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
+        uri = uri.rstrip("#")
+        if isinstance(root, dict) and isinstance(root.get("$schema"), str):
+            dialect = self.dialect_of(root["$schema"])
+        self.resources[uri] = _Resource(uri, root, dialect)
+        if isinstance(root, dict):
+            self.homes[id(root)] = self.resources[uri]
+        return self.resources[uri]
+
+    def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
+        """Give the schema that a reference leads to, with its resource."""
+        from urllib.parse import unquote
+        uri, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        try:
+            if uri:
+                uri = _joined(home.uri, uri)
+                home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
+            if fragment and not fragment.startswith("/"):
+                return {**home.dynamic, **home.anchors}[fragment], home
+            for schema in _steps(home.root, fragment):
+                home = self.homes.get(id(schema), home)
+        except LookupError:
+            raise ValueError(f"{_shown(reference)} leads nowhere") from None
+        return schema, home
+
+
+Validator.compiler = _FullCompiler
 
 
 # ---------------------------------------------------------------------------
@@ -4674,44 +4720,864 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses nothing
+#    uses 1 2 3 4 6
 # ---------------------------------------------------------------------------
-# (to come)
+def _attrs_name(attribute: Any) -> str:
+    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
+    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return name
+
+
+def _dump(model: Any) -> Any:
+    """Write a pydantic model under its aliases, unless it says otherwise."""
+    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+
+
+_WRITERS_BY_SHAPE[:0] = [
+    (_has_any("model_dump"), _dump),
+    (_has_any("__attrs_attrs__"),
+     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
+    (_has_any("to_pylist"), lambda value: value.to_pylist()),
+    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"), lambda value: value.to_dict(orient="records")),
+]
+
+
+# --- notes of annotated-types, pydantic and their like: known by the attributes that they have
+_TEXTS_IN_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
+# the limits that a note may set -> (keyword, what holds, what is wrong where it does not)
+_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "gt": ("exclusiveMinimum", lambda value, limit: value > limit, "is not greater than"),
+    "ge": ("minimum", lambda value, limit: value >= limit, "is less than"),
+    "lt": ("exclusiveMaximum", lambda value, limit: value < limit, "is not less than"),
+    "le": ("maximum", lambda value, limit: value <= limit, "is greater than"),
+    "multiple_of": ("multipleOf", lambda value, limit: not value % limit, "is not a multiple of"),
+    "min_length": ("min", lambda value, limit: len(value) >= limit, "is shorter than"),
+    "max_length": ("max", lambda value, limit: len(value) <= limit, "is longer than"),
+    "max_digits": ("", lambda value, limit: len(value.as_tuple().digits) <= limit, "has more digits than"),
+    "decimal_places": ("", lambda value, limit: -value.as_tuple().exponent <= limit, "has more decimal places than"),
+}
+_LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
+    inner = getattr(note, "metadata", None)             # where FieldInfo keeps the constraints
+    form = functools.reduce(build.noted, inner if isinstance(inner, (list, tuple)) else (), form)
+    for attribute in _LIMITS:
+        limit = getattr(note, attribute, None)
+        if limit is not None and not callable(limit):
+            build.foreign = True
+            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+    for attribute, keyword in _TEXTS_IN_NOTES.items():
+        text = getattr(note, attribute, None)
+        text = getattr(text, "pattern", text)
+        if isinstance(text, str):
+            build.foreign = build.foreign or keyword == "pattern"
+            form.schema[keyword] = text
+    if callable(getattr(note, "func", None)) and not build.validated:
+        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
+
+
+def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
+    """Say a limit in the schema, where JSON Schema can; else, as for what is spelled as text, check what was read."""
+    keyword, holds, words = _LIMITS[attribute]
+    of_length = keyword in ("min", "max")
+    parts = [part for part in form.schema.get("anyOf", (form.schema,)) if part != {"type": "null"}]
+    said = [keyword + _LENGTHS[part["type"]] if of_length else keyword for part in parts
+            if part.get("type") in (_LENGTHS if of_length else ("integer", "number")) and "contentEncoding" not in part]
+    if keyword and isinstance(limit, (str, int, float)) and limit not in (math.inf, -math.inf):
+        form.schema.update(dict.fromkeys(said, limit))
+        if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
+            return form
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            fits = value is None or holds(value, limit)
+        except Exception as error:
+            if not said:
+                raise _refused_by(error) from None
+            fits = True                             # the limit is about another member of the union
+        if not fits:
+            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        return value
+    return form._replace(read=read)
+
+
+def _calling(form: _Form, note: Any) -> _Form | None:
+    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+    func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
+    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
+
+    def read(wire: Any) -> Any:
+        value = form.read(wire)
+        try:
+            given = func(value)
+            fits = changes or bool(given)
+        except Exception as error:
+            raise _refused_by(error) from None
+        if not fits:
+            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
+        return given if changes else value
+    if alone and (changes or "Predicate" in kinds):
+        return form._replace(read=read, hashable=form.hashable and not changes)
+    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
+
+
+def _split_default(field: _Field) -> _Field:
+    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
+    info = field.default
+    if info.is_required():
+        return field._replace(default=_REQUIRED, notes=(info,))
+    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
+                          make_default=lambda: info.get_default(call_default_factory=True))
+
+
+_NOTES.insert(0, (lambda note: True, _with_note))
+_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
+
+
+# --- names that are not found where an annotation stands
+def _searched_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
+    owners = getattr(thing, "__mro__", (thing,))
+    if not any(map(_type_parameters, owners)):
+        try:
+            return typing.get_type_hints(thing, include_extras=True)
+        except Exception:
+            pass                                    # on purpose: the search tells what is not found
+    hints = {}
+    for owner in reversed(owners):
+        names = _names_for(owner)
+        for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
+            hints[name] = _resolved(annotation, names)
+    return hints
+
+
+def _further_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
+    hints = _searched_hints(thing)
+    if isinstance(thing, type):
+        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
+        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
+    return hints
+
+
+def _type_parameters(owner: Any) -> dict[str, Any]:
+    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
+    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
+    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
+        around.append(getattr(around[-1], name, None))
+    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
+    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    """Give what an annotation means, or the exception that says why not: that is a fault only where it is needed."""
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(holder, names, {}, include_extras=True)["it"]
+    except Exception as error:
+        return error.with_traceback(None)           # it is kept, and is not to keep the frames alive
+
+
+def _names_for(owner: Any) -> dict[str, Any]:
+    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    names: dict[str, Any] = {}
+    frame: Any = sys._getframe()
+    while frame:
+        if frame.f_globals is not globals():
+            names = {**({} if names else frame.f_globals), **frame.f_locals, **names}
+        frame = frame.f_back
+    function = inspect.unwrap(owner)
+    if inspect.isfunction(function):
+        names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
+    elif owner:
+        names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
+    return names | _type_parameters(owner)
+
+
+_FIND_HINTS.append(_further_hints)
+
+
+# --- generics
+def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
+    """Put the known types in the place of type variables."""
+    if isinstance(annotation, typing.TypeVar):
+        return known.get(annotation, annotation)
+    free = getattr(annotation, "__parameters__", ()) if typing.get_origin(annotation) else ()
+    return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
+
+
+def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
+    """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
+    inherited: dict[str, Mapping[Any, Any]] = {}
+    for base in reversed(cls.__dict__.get("__orig_bases__", cls.__bases__)):
+        origin = typing.get_origin(base) or base
+        if isinstance(origin, type):
+            args = [_filled(arg, known) for arg in typing.get_args(base)]
+            inherited |= _meant_in(origin, dict(zip(getattr(origin, "__parameters__", ()), args)))
+    own = dict.fromkeys(inspect.get_annotations(cls, **_LENIENT), known)
+    return {**own, **inherited} if issubclass(cls, dict) else {**inherited, **own}    # a TypedDict repeats its bases'
+
+
+def _alias(annotation: Any, args: Any, build: _Builder) -> _Form:
+    alias = typing.get_origin(annotation) or annotation
+    value = _filled(_resolved(alias.__value__, _names_for(alias)), dict(zip(alias.__type_params__, args)))
+    return build.named(annotation, alias.__name__, lambda: build.form(value), inline=True)
+
+
+# --- classes with named fields: generic ones, those of attrs, dataclasses of pydantic
+def _attribute_names(cls: Any) -> dict[str, str]:
+    """Give the attributes by the names that the constructor takes for them, where these are others."""
+    aliases = {info.alias: name for name, info in getattr(cls, "__pydantic_fields__", {}).items() if info.alias}
+    return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
+
+
+def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
+    cls = typing.get_origin(annotation) if args else annotation
+    known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
+    attributes = _attribute_names(cls)
+
+    def make() -> _Form:
+        rows = []
+        for row in _fields_of(cls):
+            info = infos.get(attributes.get(row.name, row.name))
+            row = row._replace(annotation=_filled(row.annotation, known))
+            rows.append(_split_default(row._replace(default=info, has_place=False)) if info else row)
+        outer, build.validated = build.validated, bool(infos)
+        form = _object_class(cls, rows, build)
+        build.validated = outer
+        return form
+    return build.named(annotation, "_".join([cls.__name__, *[getattr(arg, "__name__", "") for arg in args]]), make)
+
+
+def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
+    def adopt(part: Any) -> Any:
+        """Refer to what the model defines as to a named type of ours; close objects where the model says nothing."""
+        if not isinstance(part, dict):
+            return part
+        target = part.pop("$ref", None)
+        place = build.refer((cls, target), target.rpartition("/")[2]) if target else {}
+        place.update(part)
+        place.pop("discriminator", None)            # OpenAPI's: its references would lead nowhere
+        if "properties" in place:
+            place.setdefault("additionalProperties", False)
+        return place
+
+    def read(value: Any) -> Any:
+        try:
+            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
+        except Exception as error:
+            raise _refused_by(error) from None
+
+    def make() -> _Form:
+        try:
+            schema = cls.model_json_schema()
+        except Exception as error:
+            return build.refuse(cls, f"fields that have one: {_error_text(error)}")
+        for name, definition in schema.pop("$defs", {}).items():
+            build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
+        build.foreign = True
+        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+    return build.named(cls, cls.__name__, make)
+
+
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
+_ROWS_BY_SHAPE[:0] = [
+    (lambda head: isinstance(head, (str, typing.ForwardRef)),
+     lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
+        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
+    (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
+    (_is_further_class, _further_class),
+]
+
+
+# --- a class as `parameters=`
+def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
+    form = build.form(cls)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        return _not_taken(None, takes, build)
+    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        if isinstance(made, dict):
+            return made
+        further = getattr(made, "model_extra", None) if takes.rest else None
+        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
+    return schema, read
+
+
+_PARAMETERS.insert(0, (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class))
+
+
+# --- mappings: in the names of an object, a key that is no text is JSON text
+_KEY_NAMES: dict[Any, dict[str, Any]] = {
+    "integer": {"pattern": "^-?(0|[1-9][0-9]*)$"}, "number": {"pattern": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"},
+    "boolean": {"pattern": "^(true|false)$"}, "null": {"pattern": "^null$"}, "array": {}, "object": {}, None: {},
+}
+
+
+def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
+    """Make the reader of a mapping's key: the text itself where it fits, else what stands in it as JSON."""
+    fits = _fits(form.schema, definitions)
+
+    def read_key(text: str) -> Any:
+        try:
+            value = text if fits(text) else _read_json(text)
+        except ValueError:
+            value = ...                             # fits nothing
+        if not (value is text or fits(value)):
+            raise _unfit(f"{_shown(text)} is not a key of the right type")
+        return form.read(value)
+    return read_key
+
+
+def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
+    if not args or args[0] is str:
+        return _mapping(annotation, args, build)
+    key, item = build.form(args[0]), build.form(args[1])
+    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
+    read_key = key.read
+    if key.schema not in ({}, {"type": "string"}):
+        key = build.hashed(key, annotation)
+        read_key = _reads_key(key, build.definitions)
+        wires = key.schema.get("enum", ())
+        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+        schema.update({"propertyNames": dict(names)} if names else {})
+
+    def read(value: Any) -> Any:
+        keys = zip(value, itertools.repeat(read_key), value)
+        parts = _read_parts([*keys, *zip(value, itertools.repeat(item.read), value.values())])
+        first: dict[Any, str] = {}
+        twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
+                 for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
+        if twice:
+            raise _unfit(*twice)
+        return dict(zip(parts, parts[len(value):]))
+    return _Form(schema, read, hashable=False)
+
+
+_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
+                           _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses nothing
+#    uses 1 8 9
 # ---------------------------------------------------------------------------
-# (to come)
+# https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+_CLOSED = {"additionalProperties": False}
+_STRICT_KEYWORDS = frozenset("enum $ref description multipleOf minimum maximum exclusiveMinimum "
+                             "exclusiveMaximum minItems maxItems".split())
+_STRICT_FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
+_STRICT_LACKS = frozenset("allOf not if dependentRequired dependentSchemas dependencies patternProperties contains "
+                          "unevaluatedProperties $dynamicRef $recursiveRef".split())
+_BESIDE_REFERENCES = frozenset("$ref type title description default examples deprecated $comment".split())
+_TYPE_OF_CLASS = {**_SCALARS, list: "array", dict: "object"}
+_TYPE_OF_KEYWORD = {"properties": "object", "items": "array", "prefixItems": "array"}
+
+
+def _strictly(tool: Any, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    """Say the parameters of a tool in strict mode; None where they cannot be said so."""
+    return _strict({**_CLOSED, **parameters}) if _strict_fault(tool) is None else None
+
+
+def _strict_fault(tool: Any) -> str | None:
+    """Say what strict mode cannot say of a tool's parameters, or give None."""
+    try:
+        _strict({**_CLOSED, **_object_root(tool.parameters)})
+    except SchemaError as error:
+        return str(error)
+    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in tool.parameters), None)
+
+
+def _simple(schema: Any) -> dict[str, Any]:
+    """Say a schema in fewer words: `type` is a list, `const` an `enum`, `oneOf` an `anyOf`, a tuple an array.
+
+    Types that are not named are those of the values, or what the keywords are for.
+    """
+    node = dict(schema) if isinstance(schema, dict) else {}
+    shapes = [_TYPE_OF_KEYWORD[keyword] for keyword in _TYPE_OF_KEYWORD if keyword in node]
+    items = node.get("items") or []         # older drafts: a list of places
+    places = [*node.pop("prefixItems", ()), *(items if isinstance(items, list) else [items])]
+    said = {"enum": [node.pop("const")] if "const" in node else node.get("enum"),
+            "anyOf": [*node.pop("anyOf", ()), *node.pop("oneOf", ())], "items": _any_of(places)}
+    node.update({keyword: value for keyword, value in said.items() if value})
+    named, values = node.get("type"), [_TYPE_OF_CLASS.get(type(value), "string") for value in node.get("enum", ())]
+    node["type"] = [named] if isinstance(named, str) else [*dict.fromkeys(named or values or shapes)]
+    return node
+
+
+def _strict(schema: Any, or_null: bool = False) -> dict[str, Any]:
+    """Say a schema for strict mode: objects closed, all required; what may be left out may be null instead."""
+    schema = _simple(schema)
+    allowed, properties, required = schema["type"], schema.get("properties", {}), schema.get("required", ())
+    faults = {
+        **dict.fromkeys(sorted(_STRICT_LACKS & schema.keys()), True),
+        "$ref beside other keywords": "$ref" in schema and (allowed or not schema.keys() <= _BESIDE_REFERENCES),
+        "a value of any type": not allowed and schema.keys().isdisjoint(("anyOf", "$ref")),
+        "an object with branches": "object" in allowed and "anyOf" in schema,
+        "an object with names of any kind":
+            "object" in allowed and schema.get("additionalProperties", not properties) is not False,
+        schema.get("$ref"): schema.get("$ref", "#").partition("/")[0] != "#",
+        "a required name that is not declared": not properties.keys() >= set(required),
+    }
+    for fault in [fault for fault, found in faults.items() if found]:
+        raise SchemaError(f"{fault} cannot be said")
+    node = {"type": allowed if len(allowed) > 1 else allowed[0]} if allowed else {}
+    node.update({keyword: value for keyword, value in schema.items() if keyword in _STRICT_KEYWORDS
+                 or (keyword == "format" and value in _STRICT_FORMATS)
+                 or (keyword == "pattern" and "(?" not in value)})      # no look-around; a call is checked here anyway
+    if "anyOf" in schema:
+        node["anyOf"] = [_strict(branch) for branch in schema["anyOf"]]
+    if "array" in allowed:
+        node["items"] = _strict(schema.get("items"))
+    for key in {"$defs", "definitions"} & schema.keys():
+        node[key] = {name: _strict(each) for name, each in schema[key].items()}
+    if "object" in allowed:
+        node["properties"] = {name: _strict(each, name not in required) for name, each in properties.items()}
+        node.update(_CLOSED, required=list(properties))
+    if "$ref" in node and len(node) > 1:    # nothing may stand beside it
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+    return _null_too(node) if or_null else node
+
+
+def _null_too(node: dict[str, Any]) -> dict[str, Any]:
+    branches = [node] if "type" in node else node.get("anyOf", [node])
+    if any("null" in _simple(branch)["type"] for branch in branches):
+        return node
+    if "type" in node and node.keys().isdisjoint(("enum", "anyOf")):
+        return {**node, "type": [*_simple(node)["type"], "null"]}
+    return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
+
+
+_MODES["strict"] = _strictly
+_OPTIONS["strict"] = _strict_fault
 
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses nothing
+#    uses 1 8
 # ---------------------------------------------------------------------------
-# (to come)
+def _responses_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "name": name} for name in names]
+    return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
+
+
+# the Responses API takes a tool that does not speak of strict for a strict one
+_TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
+    "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
+_APIS["openai-responses"] = _Format(
+    parts=None, word=str, names=_responses_choice,
+    call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
+                       "arguments": _text(call)},
+    again=lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
+                              **({"arguments": _CUT} if _is_cut(call) else {})},
+    assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
+    results=lambda results: [
+        {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
+         "output": _printable(result.content)} for result in results],
+    answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
+    no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
+_SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+_WAITING.update(dict.fromkeys(
+    "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
+    lambda item: "a call that nobody here answers"))
+_WAITING["tool_search_call"] = lambda item: (
+    "a call that nobody here answers" if _at(item, "execution") == "client" else None)
+_WAITING["function_call"] = lambda item: (
+    "a call of Gemini's Interactions API, which is not read: ask generateContent"
+    if _at(item, "call_id") is None and isinstance(_at(item, "arguments"), Mapping) else None)
+API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses nothing
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
-# (to come)
+# https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
+_ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
+
+
+def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any], _: bool | None) -> dict[str, Any]:
+    """Spell a tool: for strict mode only where the tool itself says so, and where nothing refers to itself."""
+    if tool.metadata.strict and not _refers_to_itself(parameters):
+        said = _parameters(tool, parameters, True)["parameters"]
+        taken = _map_schema(said, lambda schema: schema and {
+            keyword: value for keyword, value in schema.items() if keyword not in _ANTHROPIC_LACKS})
+        return {**about, "strict": True, "input_schema": taken}
+    return {**about, "input_schema": parameters}
+
+
+def _refers_to_itself(schema: dict[str, Any]) -> bool:
+    leads_back: dict[str, bool] = {}        # True also while it is looked at: then the way led back
+
+    def any_in(part: Any) -> bool:
+        return any(map(follow, re.findall(r'"\$ref": "([^"]*)"', _write_json(part))))
+
+    def follow(reference: str) -> bool:
+        if reference not in leads_back:
+            leads_back[reference] = True
+            leads_back[reference] = any_in(_target(schema, reference))
+        return leads_back[reference]
+    return any_in(schema)
+
+
+def _anthropic_names(call: ToolCall) -> dict[str, str]:
+    return {"id": _legal(call.id, 256), "name": _legal(call.name)}
+
+
+def _anthropic_choice(names: list[str]) -> dict[str, str]:
+    if len(names) > 1:
+        raise ValueError(f'tool_choice: anthropic takes one name (got {_listed(names)}; offer these and write "any")')
+    return {"type": "tool", "name": names[0]}
+
+
+_TOOL["anthropic"] = _anthropic_tool
+_APIS["anthropic"] = _Format(
+    parts="content", word=lambda word: {"type": "any" if word == "required" else word},
+    names=_anthropic_choice,
+    call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
+    again=lambda block, call: {**block, **_anthropic_names(call), "input": _kept(call)},
+    assistant=lambda text, calls: [
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+         **({"is_error": True} if result.is_error else {})} for result in results]}],
+    answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
+_SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
+API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses nothing
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
-# (to come)
+# JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
+_GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
+
+
+def _gemini_schema(schema: Any) -> Any:
+    """Say a schema without what Gemini refuses; a call is still checked against the whole."""
+    if not isinstance(schema, dict):
+        return schema
+    one_value = {"enum": [schema["const"]]} if "const" in schema else {}
+    return {**{keyword: value for keyword, value in schema.items() if keyword not in _GEMINI_LACKS}, **one_value}
+
+
+def _gemini_id(call_id: str) -> dict[str, str]:
+    return {} if _is_made_up(call_id) else {"id": _printable(call_id)}
+
+
+def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
+
+
+def _gemini_blocked(response: Any) -> Any:
+    """Give why a prompt was blocked, or why there is no content in the answer."""
+    feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
+    blocked = _at(feedback, "blockReason") or _at(feedback, "block_reason")
+    message, reasons = _message_in(response)
+    reasons -= {"stop", "max_tokens", "finish_reason_unspecified"}
+    return blocked or (_listed(reasons) if reasons and _at(message, "parts", ...) is ... else None)
+
+
+_TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
+    **about, **({"parametersJsonSchema": _map_schema(parameters, _gemini_schema)} if parameters["properties"] else {})}
+_APIS["gemini"] = _Format(
+    parts="parts",
+    word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
+    names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
+    call=lambda call: _gemini_call(call, _object(call)),
+    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
+                              **_gemini_call(call, _kept(call))},
+    assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
+    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
+        "name": _legal(result.name),
+        "response": {"error" if result.is_error else "output": _printable(result.content)},
+        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
+    user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
+_SPELLINGS.extend([
+    ("gemini", (None,), "functionCall", "args"),
+    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
+    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+])
+API_FORMATS += ("gemini",)
 
 
 # ---------------------------------------------------------------------------
 # streams: chunks to a message
-#    uses nothing
+#    uses 1 7 8
 # ---------------------------------------------------------------------------
-# (to come)
+# the reasons for an end that say that all came which was meant
+_WHOLE_ENDS = frozenset("stop tool_calls function_call end_turn tool_use stop_sequence".split())
+_NOT_IN_PIECES = frozenset("type id index format role name".split())        # any other text comes in pieces
+_PIECES = ("text", "thinking", "summary")
+
+
+def collect_stream(chunks: Iterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Put the chunks of a stream together into the assistant message (openai-responses: the items).
+
+    Chunks are what the API streams, or what an SDK makes of it. A call that was cut keeps the text that came,
+    so it is answered with an error and never run.
+    """
+    return _collect([_event(chunk) for chunk in chunks], api_format)
+
+
+async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "openai-chat") -> Any:
+    """Do what collect_stream does, for an async iterator."""
+    return _collect([_event(chunk) async for chunk in chunks], api_format)
+
+
+def _event(chunk: Any) -> dict[str, Any]:
+    """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
+    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
+    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
+    if not isinstance(event, dict):
+        raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
+    if event.get("error") or event.get("type") in ("error", "response.failed"):
+        raise ToolRegError(f"stream: the server reported an error (got {_shown(event)})")
+    return event
+
+
+def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
+    _APIS[api_format]                       # raises where there is none
+    keys, collect = _COLLECT[api_format]
+    if events and not any(keys & event.keys() for event in events):
+        raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
+    try:
+        return collect(events)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
+        raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+
+
+def _added(old: Any, new: Any, key: str = "") -> Any:
+    """Add what a delta says to what was said: text to text, objects key by key, lists item by item."""
+    if isinstance(old, str) and isinstance(new, str) and key not in _NOT_IN_PIECES:
+        return old + new
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
+    if isinstance(old or [], list) and isinstance(new, list):
+        items = list(old or ())
+        for item in new:
+            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
+            items[len(items) if at is None else at:] = [
+                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+        return items
+    return old if new in (None, "") and old is not None else new
+
+
+def _is_piece(item: Any, of: Any, last: bool) -> bool:
+    """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
+    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+        return False
+    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
+        return False
+    if item.get("index") is not None or of.get("index") is not None:
+        return item.get("index") == of.get("index")
+    return last and not of.get("signature") and any(key in of for key in _PIECES)
+
+
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls: list[dict[str, Any]] = []
+    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
+    parts, reason = list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = {**(choice.get("delta") or choice.get("message") or {})}
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls, latest)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
+    for call in calls:
+        call["id"], function = call["id"] or _fresh_id(), call["function"]
+        given = function["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
+            function["arguments"] = _CUT
+        elif given in (None, ""):
+            function["arguments"] = "{}"
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _says_nothing(arguments: Any) -> bool:
+    return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
+               latest: dict[Any, dict[str, Any]]) -> None:
+    """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
+    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
+    delta = entry.pop("function", None) or {}
+    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
+    call = _call_meant(entry["id"], index, name, new, before, latest)
+    if call is None:
+        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
+        calls.append(call)
+    known = call["function"]
+    known["name"] += name if name != known["name"] else ""
+    known["arguments"] = _more_arguments(known["arguments"], new)
+    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
+    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+
+
+def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
+                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+    """Find the call that a delta goes on with; None where it begins one.
+
+    Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
+    says most; without a name nothing begins; a name after the end of the arguments begins a call.
+    """
+    there = latest.get(index) if calls else None
+    known = [call for call in calls if call_id and call["id"] == call_id]
+    if not name:
+        if known:
+            return there if any(call is there for call in known) else known[-1]
+        return there or (calls[-1] if calls else None)
+    call = there if there and call_id in ("", there["id"] or call_id) else None
+    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
+        call = known[-1]
+    if call is None and index is None and not call_id and calls:
+        call = calls[-1]
+    function = call["function"] if call else {}
+    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
+    repeated = bool(known) and function.get("arguments") == "{}"
+    return None if at_end and not repeated and (new or name != function["name"]) else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
+        return known
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
+
+
+# --- the other APIs
+def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
+    items: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
+        if "item" in event:
+            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+        elif kind == "response.function_call_arguments.delta":
+            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
+        elif kind == "response.output_text.delta":
+            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+        elif response.get("output"):
+            items = dict(enumerate(response["output"]))
+    return [items[at] for at in sorted(items)]
+
+
+def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
+    blocks: dict[int, dict[str, Any]] = {}
+    stopped, reason = set[Any](), None
+    for event in events:
+        kind, delta = event.get("type"), {**(event.get("delta") or {})}
+        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
+        if kind == "content_block_start":
+            blocks[event["index"]] = event["content_block"]
+        elif kind == "content_block_delta":
+            delta.pop("type", None)
+            cited = [delta.pop("citation")] if "citation" in delta else []
+            block = blocks[event["index"]]
+            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+        elif kind == "content_block_stop":
+            stopped.add(event.get("index"))
+        elif event.get("content"):          # the message as a whole, where the server did not stream
+            blocks = dict(enumerate(event["content"]))
+    for at, block in blocks.items():
+        text = block.pop("partial_json", "").strip()
+        if text or ("name" in block and not block.get("input")):
+            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
+        if reason in _TAKEN_BACK and "input" in block:
+            block["input"] = _CUT
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the parts of the first candidate in a row: text joined to text, a call that goes on to its rest."""
+    parts: list[dict[str, Any]] = []
+    contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
+    for part in [part for content in contents for part in content.get("parts") or ()]:
+        open_call = parts[-1].get("functionCall") if parts else None
+        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
+            parts[-1]["text"] += part["text"]
+        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
+            more = part["functionCall"]
+            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
+                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
+            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
+        else:
+            call = part.get("functionCall")
+            if call and "partialArgs" in call:
+                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
+            parts.append(part)
+    return {"role": "model", "parts": parts}
+
+
+def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
+    for piece in partial:
+        steps = [int(at) if at else name or quoted for name, quoted, at in
+                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
+        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
+        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
+    return arguments
+
+
+def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+    if not steps:
+        return value + new if isinstance(value, str) and isinstance(new, str) else new
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        items = list(value or ())
+        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
+        return items
+    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+
+
+# the keys that events have, and what puts events together
+_COLLECT: dict[str, tuple[set[str], Callable[[list[dict[str, Any]]], Any]]] = _Formats({
+    "openai-chat": ({"choices", "done", "usage"}, _collect_chat),
+    "openai-responses": ({"response", "item", "output", "output_index"}, _collect_responses),
+    "anthropic": ({"message", "content_block", "content", "delta", "index"}, _collect_anthropic),
+    "gemini": ({"candidates", "usageMetadata", "promptFeedback"}, _collect_gemini),
+})
+
+__all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
@@ -4732,8 +5598,8 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
-    return _usable(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                    for name in methods if name in wanted and name not in unwanted])
+    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
+                                        for name in methods if name in wanted and name not in unwanted])
 
 
 def _is_method(static: Any) -> bool:
@@ -4771,8 +5637,8 @@ def langchain_tools(*tools: Any) -> _ToolList:
 
     What LangChain injects is hidden from the model. Nothing of LangChain is imported.
     """
-    return _usable("LangChain", [(str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool))
-                                 for tool in tools])
+    return _make_tools("LangChain", [
+        (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
 
 def _langchain_tool(tool: Any, name: str) -> Tool:
@@ -4841,7 +5707,7 @@ def _langchain_answer(value: Any) -> Any:
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
     if value.status == "error":
         raise ToolError(text)
-    return _Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
@@ -5217,7 +6083,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     document, uri = _openapi_document(spec, timeout)
     api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
     operations = _refusing(_operations, api, include, exclude)
-    tools = _usable("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
                                 for wished, operation in operations.items()])
     unsent = set(api.credentials) - api.sent
     if unsent:
@@ -5296,19 +6162,19 @@ def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, 
     nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
     fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
     body = next((each for each in nodes if each["in"] == "body"), None)
-    types = node.get("consumes") or old.get("consumes") or ["application/json"]
+    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
     content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
     if fields:
         has_file = any(field.get("format") == "binary" for field in fields.values())
-        types = [known for known in types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        types = types or ["application/x-www-form-urlencoded"]
-        types = ["multipart/form-data"] if has_file else types
+        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
+        media_types = media_types or ["application/x-www-form-urlencoded"]
+        media_types = ["multipart/form-data"] if has_file else media_types
         content = {"schema": {"type": "object", "properties": fields, "required": [
                        each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
                    "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
                                 if each["in"] == "formData" and "collectionFormat" in each}}
     required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(types, content), "required": required}} if content else {}
+    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
     return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
                                            if each["in"] not in ("body", "formData")]}
 
@@ -5734,7 +6600,7 @@ def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) 
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
     found = []
     for (where, name), node in nodes.items():
-        fault = _fault_of(api, node)
+        fault = _parameter_fault(api, node)
         if fault and _is_needed(node):
             raise ToolDefinitionError(fault)
         if fault:
@@ -5744,14 +6610,14 @@ def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) 
     return found
 
 
-def _fault_of(api: _Api, node: _Object) -> str | None:
+def _parameter_fault(api: _Api, node: _Object) -> str | None:
     """Say why a parameter cannot be sent, or None."""
     where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    types = list(node.get("content") or ())
+    media_types = list(node.get("content") or ())
     if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
         return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(types) != 1 or _kind_of(types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(types) or 'no type'} is not supported"
+    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
+        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
     if style is not None and style not in _STYLES[where]:
         return f"{where} parameter {name}: the style {style} is not supported"
     return None
@@ -5771,12 +6637,12 @@ class _Body:
         self.needed = body.get("required") is True
         self.places: list[_Object] = []
         self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
-        types = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-        self.kind = next((kind for kind in _BODIES if kind in types), "")
+        by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
+        self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
         if not contents:
             return
-        content = api.follow(contents[types[self.kind]]) or {}
-        self.type = _WILD.get(types[self.kind], types[self.kind])
+        content = api.follow(contents[by_kind[self.kind]]) or {}
+        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
         self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
         schema = content.get("schema", {})
         if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
@@ -5980,16 +6846,16 @@ def _answer_in(response: _Response) -> Any:
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
-        return _Answer(f"done: the server answered {response.status} without content", None)
+        return Answer(f"done: the server answered {response.status} without content", None)
     text, kind = response.text_of(body), _kind_of(media_type)
     if kind == "raw" and ("\ufffd" in text or "\0" in text):
-        return _Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
+        return Answer(f"{len(body)} bytes of {media_type or 'no type'}", Media(body, media_type))
     try:
         value = _read_json(text) if kind == "json" else text
     except ValueError:                      # JSON only by name
         value = text
     following = re.search(r'<([^<>]*)>[^<]*;\s*rel="?next\b', response.headers.get("link", ""))
-    return _Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
+    return Answer(f"{_content_of(value)}\n(there is more: {following[1]})", value) if following else value
 
 
 ToolRegistry.register_from_openapi = _registers(openapi_tools)
@@ -6054,7 +6920,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 network
+#    uses 1 7 8 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -6065,8 +6931,15 @@ _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
 _NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
+_SESSION_LOST = "the server has ended the session"
+_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
+_TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
+# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
+_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
+                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -6086,6 +6959,13 @@ def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
 
 
+def _broken_answer(text: str, error: BaseException) -> _Message | None:
+    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
+    found = re.match(_ID_OF_BROKEN, text)
+    message = f"its answer cannot be read: {_words_of(error)}"
+    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
@@ -6096,6 +6976,7 @@ class _Link:
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the handshake brought
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
+        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself."""
@@ -6136,7 +7017,8 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
         import warnings
-        value = _caught(_read_json, text).value         # None for junk: servers do print into their own output
+        read = _caught(_read_json, text)
+        value = _broken_answer(text, read.error) if read.error else read.value
         for message in _objects(value if isinstance(value, list) else [value]):
             method, number = message.get("method"), message.get("id")
             if method is None:
@@ -6183,13 +7065,14 @@ class _Pipe(_Link):
             box.put(McpError(self.fault))
 
     def close(self) -> None:
-        self.end("the client is closed")
-        self._reap()
+        if self.process == os.getpid():
+            self.end("the client is closed")
+            self._reap()
 
     def _reap(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error:
+        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
             for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
                 _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
                 _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
@@ -6224,11 +7107,11 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], on_notification: Any) -> None:
+    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
         import threading
         super().__init__(on_notification)
         self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
-        self.headers = {**headers, "accept": "application/json, text/event-stream", "content-type": "application/json"}
+        self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
         """Post a message; for a request a thread does that, and reads until it is answered."""
@@ -6241,6 +7124,8 @@ class _Http(_Link):
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
+        if self.process != os.getpid():
+            return
         self.end("the client is closed")
         self.over.set()
         for stream in list(self.streams):
@@ -6249,7 +7134,8 @@ class _Http(_Link):
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        sent = {**self.headers, **self.session, **({"last-event-id": last_id} if last_id else {})}
+        resumed = {"last-event-id": last_id} if last_id else {}
+        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
         body = _encoded(message) if message else None
         response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
         if not 200 <= response.status < 300:
@@ -6290,13 +7176,14 @@ class _Http(_Link):
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Mapping[str, str]) -> Callable[[Any], _Link]:
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        return functools.partial(_Http, where, {**(entry.get("headers") or {}), **headers})
+        fixed = entry.get("headers") or {}
+        return functools.partial(_Http, where, lambda: {**fixed, **(headers() if callable(headers) else headers)})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
@@ -6311,24 +7198,27 @@ class McpClient:
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `timeout`: seconds for a call, whatever the server sends
-    meanwhile. `on_notification(method, params)` runs on threads that must not wait for this client. It connects
-    anew where the server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
+    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
+    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
+    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
-                 headers: Mapping[str, str] | None = None, on_notification: Callable[[str, Any], Any] | None = None,
-                 timeout: float | None = 30) -> None:
+                 headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 start_timeout: float | None = 60) -> None:
         import threading
+        self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         self._link: Any = None
-        self._end: Callable[[], Any] = bool     # ends the link; there is none yet
+        self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
-        self._linked(time.monotonic() + self.timeout)
+        self._linked()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -6341,36 +7231,47 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them."""
+        self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
         page = self._call("tools/list", {}, deadline)
-        tools = _objects(page.get("tools"))
-        while page.get("nextCursor"):
-            page = self._call("tools/list", {"cursor": page["nextCursor"]}, deadline)
+        tools, cursors = _objects(page.get("tools")), [None]
+        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+            cursors.append(cursor)
+            page = self._call("tools/list", {"cursor": cursor}, deadline)
             tools += _objects(page.get("tools"))
         return tools
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
         params = {"name": name, "arguments": dict(arguments or {})}
+        self._linked()
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
-        link = self._linked(deadline)
+        link = self._linked()
         try:
             return link.ask(method, params, deadline)
         except HttpError as error:
             if error.status not in (400, 404) or "mcp-session-id" not in link.session:
                 raise
-        link.fault = "the server has ended the session"         # so nothing was run
-        return self._linked(deadline).ask(method, params, deadline)
+        link.fault = _SESSION_LOST              # so nothing was run
+        return self._linked().ask(method, params, deadline)
 
-    def _linked(self, deadline: float) -> Any:
+    def _linked(self) -> Any:
         """Give the connection, made anew where there is none or the server ended."""
+        import threading
         import weakref
+        deadline = time.monotonic() + self.start_timeout
+        if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
+            if isinstance(self._link, _Pipe):
+                raise McpError(_FORKED)
+            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
+                if self._link and self._link.fault == _SESSION_LOST:
+                    self._end.detach()          # other calls still wait for its answers
                 self._end()
                 self._link = self._connect(self.on_notification)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
@@ -6393,20 +7294,24 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> _Answer:
+def _answer_of(result: _Message) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
-    text = "\n".join(map(_block_text, blocks))
+    parts = [_block_text(block) for block in blocks]
+    if structured is not None and all(block.get("type") != "text" for block in blocks):
+        parts.append(_write_json(structured))       # which no text repeats
+    text = _printable("\n".join(parts))
     if result.get("isError"):
         raise ToolError(text or "Error: the tool failed without saying why.")
-    if structured is None or any(block.get("type") != "text" for block in blocks):
-        return _Answer(text, blocks)
-    return _Answer(text or _write_json(structured), structured)
+    return Answer(text, blocks if structured is None else structured)
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
     def tool_of(row: _Message, name: str) -> Tool:
         if not isinstance(row.get("name"), str):
             raise McpError("has no name")
+        execution = row.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            raise McpError(_TASK_ONLY)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
@@ -6425,7 +7330,7 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
     given, rows = client_or_transport, []
     if not isinstance(given, Mapping) or "mcpServers" not in given:
-        return _usable("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
+        return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
     for server, entry in given["mcpServers"].items():
@@ -6433,10 +7338,16 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
         except ToolRegError as error:       # without its traceback, which would keep the client alive
             rows.append((server, functools.partial(unreachable, str(error))))
-    return _usable("mcp", rows)
+    return _make_tools("mcp", rows)
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+# what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
+API_FORMATS += ("mcp",)
+_TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
+    key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
+
+
 __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
@@ -6448,112 +7359,22 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 
 
 # ---------------------------------------------------------------------------
-# http: a model over HTTP (any OpenAI-compatible server)
-#    uses 1 2 3 7 8 network
+# http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
+#    uses 1 3 7 8 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
-_ANSWERS = {                # where in a choice the words are: what an answer with them must look like
-    "message": {"type": "object", "required": ["choices"], "properties": {"choices": {"type": "array", "minItems": 1,
-        "items": {"type": "object", "required": ["message"], "properties": {"message": {"type": "object"}}}}}},
-    "delta": {"type": "object", "properties": {"choices": {"type": ["array", "null"],
-        "items": {"type": "object", "properties": {"delta": {"type": ["object", "null"]}}}}}},
-}
+MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
+_PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
+_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
+# what may stand beside Gemini's contents; any other option is one of its generationConfig
+_BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
+_USAGE_LOCK = _thread.allocate_lock()
 
 
-class HttpModel:
-    """Be a model for run_agent: any server that has OpenAI's chat completions.
-
-    `base_url`: what stands before /chat/completions · `headers`: sent too, as Azure's api-key · `timeout`: seconds for
-    each try as a whole · `stream`: let the text come in pieces, `on_delta` gets each · `retries`: after 429, 5xx and
-    lost connections, unless `on_delta` got text already · `options`: sent too, as temperature=0.
-    """
-
-    def __init__(self, base_url: str, model: str, *, api_key: str | None = None,
-                 headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
-                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
-        place, mark, query = base_url.partition("?")
-        self._url = place.rstrip("/").removesuffix("/chat/completions") + "/chat/completions" + mark + query
-        self._origin = str(_target_of(self._url))
-        given = {**({"authorization": f"Bearer {api_key}"} if api_key else {}), **(headers or {})}
-        self._headers = _headers_of({"content-type": "application/json", **given})
-        words = [value.split()[-1] for value in given.values() if value.strip()]
-        self._secrets = [word for word in words if len(word) > 7]       # a short one may stand in any text
-        self.model, self.timeout, self.retries, self.options = model, timeout, retries, options
-        self.stream, self.on_delta = stream or on_delta is not None, on_delta
-
-    def __call__(self, *, messages: Iterable[Any], tools: Sequence[Any] = (),
-                 tool_choice: Any = None) -> dict[str, Any]:
-        """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
-        asked = {**self.options, "model": self.model, "messages": list(map(_sendable, messages)),
-                 **({"tools": tools, "tool_choice": tool_choice or "auto"} if tools else {}),
-                 **({"stream": True} if self.stream else {})}
-        body = _write_json(asked).encode("utf-8", "replace")
-        given_out: list[str] = []           # cannot be taken back: then there is no other try
-        tried = 0
-        while True:
-            try:
-                return self._ask(body, given_out)
-            except HttpError as error:
-                pause = _pause_after(error, tried)
-                if pause is None or given_out or tried >= self.retries:
-                    raise self._explained(error, tools) from None
-            time.sleep(pause)
-            tried += 1
-
-    def _ask(self, body: bytes, given_out: list[str]) -> dict[str, Any]:
-        response = _request("POST", self._url, headers=self._headers, body=body, timeout=self.timeout)
-        if response.status != 200:
-            raise response.error()
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
-            return {"role": "assistant", **collect_stream(self._chunks(response, given_out))}
-        answer = self._read(response.read().decode("utf-8", "replace"), "message", given_out)
-        return {"role": "assistant", **answer["choices"][0]["message"]}
-
-    def _chunks(self, response: _Response, given_out: list[str]) -> Iterator[Any]:
-        """Yield the chunks of a stream; one that breaks off is a lost connection."""
-        ended = False
-        for _, data, _, _ in _sse_events(response.lines()):
-            if data == "[DONE]":
-                return
-            chunk = self._read(data or "{}", "delta", given_out)
-            ended = ended or any(choice.get("finish_reason") for choice in chunk.get("choices") or ())
-            yield chunk
-        if not ended:                       # some servers forget [DONE]
-            raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
-
-    def _read(self, text: str, part: str, given_out: list[str]) -> Any:
-        """Read an answer, or a chunk of one, and give out its text."""
-        try:
-            value = _read_json(text)
-        except ValueError:
-            value = text
-        if isinstance(value, dict) and value.get("error"):          # in the midst of a stream, or with status 200
-            raise HttpError(f"{self._origin}: {_provider_words(text)}", 200)
-        if not is_valid(value, _ANSWERS[part]):
-            raise HttpError(f"{self._origin}: no chat completion, but {_shown(value)}", 200)
-        for choice in value.get("choices") or ():
-            said = (choice.get(part) or {}).get("content")
-            if self.on_delta and said and isinstance(said, str):
-                given_out.append(said)
-                self.on_delta(said)
-        return value
-
-    def _explained(self, error: HttpError, tools: Sequence[Any]) -> HttpError:
-        """Reword an error: with the provider's message and the tool it means, without secrets."""
-        text, body = str(error), error.body.decode("utf-8", "replace")
-        if body:
-            text = f"{self._origin} answered {error.status}: {_provider_words(body)}"
-        if error.status in (400, 422):
-            text += _tools_meant(text, tools)
-        for secret in self._secrets:
-            text, body = text.replace(secret, "***"), body.replace(secret, "***")
-        return HttpError(text, error.status, error.headers, body.encode())
-
-
-def _sendable(message: Any) -> dict[str, Any]:
+def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
-    sent = {key: value for key, value in to_json(message).items() if value not in (None, [])}
+    sent = {key: value for key, value in message.items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
     for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
@@ -6561,6 +7382,213 @@ def _sendable(message: Any) -> dict[str, Any]:
         function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
         call.setdefault("type", "function")
     return sent
+
+
+def _blocks_of(said: Any) -> list[Any]:
+    """Give the blocks of a content, or the parts of one of Gemini's; a text is one block."""
+    if isinstance(said, str):
+        return [{"type": "text", "text": said}] if said else []
+    return (said.get("parts") or _blocks_of(said.get("content"))) if isinstance(said, dict) else said or []
+
+
+def _gemini_body(asked: dict[str, Any]) -> dict[str, Any]:
+    """Put what is asked where Gemini wants it; the model stands in the path. Texts may be spelled as in other APIs."""
+    def content_of(said: Any) -> dict[str, Any]:
+        return {"parts": [{key: part[key] for key in part if key != "type"} for part in _blocks_of(said)]}
+    tools, choice, system = asked.pop("tools", []), asked.pop("tool_choice", None), asked.get("systemInstruction")
+    declared = [tool for tool in tools if "name" in tool]           # the others are Google's: {"googleSearch": {}}
+    config = asked.pop("generationConfig", {}) | {key: asked[key] for key in asked.keys() - {"model", *_BESIDE}}
+    said = {"contents": [{"role": "model" if turn.get("role") in ("model", "assistant") else "user", **content_of(turn)}
+                         for turn in asked["contents"]],
+            "systemInstruction": content_of(system) if system else None, "generationConfig": config,
+            "tools": [{"functionDeclarations": declared}] * bool(declared) + [
+                tool for tool in tools if "name" not in tool],
+            "toolConfig": choice if declared else None}
+    return {**{key: asked[key] for key in _BESIDE if key in asked}, **{key: said[key] for key in said if said[key]}}
+
+
+class _Endpoint(NamedTuple):
+    """How one API is asked, and where its answers, and the events of its streams, say what."""
+
+    path: str                               # {} is the model
+    key: str                                # the header of the key; {} is the key
+    history: str                            # where the messages stand
+    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
+    message: Callable[[Any], Any]           # the assistant message in a whole answer
+    text: Callable[[Any], str]              # what is given out of an answer or an event
+    system: str = ""                        # where the first system messages stand, if not in the history
+    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    version: str = ""                       # stands before the path, where base_url names none
+    headers: dict[str, str] = {}
+    streamed: dict[str, Any] = {"stream": True}
+    stream_path: str = ""                   # where it is another one
+
+
+_ENDPOINTS = {              # each is used where _APIS has its format
+    "openai-chat": _Endpoint(
+        "/chat/completions", "authorization: Bearer {}", "messages",
+        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
+        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
+        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
+        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
+                                   for choice in event.get("choices") or () if not choice.get("index")),
+        streamed={"stream": True, "stream_options": {"include_usage": True}}),
+    "openai-responses": _Endpoint(
+        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        message=lambda answer: [{**item} for item in answer["output"]],
+        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
+            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
+    "anthropic": _Endpoint(
+        "/messages", "x-api-key: {}", "messages", system="system",
+        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
+        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
+        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or ""),
+        version="/v1", headers={"anthropic-version": "2026-10-21"}),
+    "gemini": _Endpoint(
+        "/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction", body=_gemini_body,
+        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
+               "totalTokenCount"),
+        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
+        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
+                                   for part in (candidate.get("content") or {}).get("parts") or ()
+                                   if not part.get("thought")),
+        version="/v1", streamed={}, stream_path="/{}:streamGenerateContent?alt=sse"),
+}
+
+
+class HttpModel:
+    """Be a model for run_agent: a server that speaks OpenAI's chat completions or Responses, Anthropic or Gemini.
+
+    `base_url`: what the API's SDK takes, as https://api.openai.com/v1 · `headers`: sent too, as Azure's api-key ·
+    `timeout`: seconds for the answer, all tries and pauses included · `stream`: let the text come in pieces,
+    `on_delta` gets each · `retries`: after 429, 5xx and lost connections, unless `on_delta` got text already ·
+    `options`: sent too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
+    """
+
+    def __init__(self, base_url: str, model: str, *, api_format: str = "openai-chat", api_key: str | None = None,
+                 headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
+                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
+        _APIS[api_format]                   # raises where there is none
+        self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
+        self.timeout, self.retries, self.on_delta = timeout, retries, on_delta
+        self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
+        self._streamed = dict(self._api.streamed) if self.stream else {}
+        self._url = self._url_at(base_url)
+        self._origin = str(_target_of(self._url))
+        name, _, value = self._api.key.partition(": ")
+        given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
+        self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
+        words = [value.split()[-1] for value in given.values() if value.strip()]
+        secrets = [re.escape(word) for word in words if len(word) > 7]  # a short one may stand in any text
+        self._hidden = functools.partial(re.sub, "|".join(secrets) or "(?!)", "***")
+
+    def _url_at(self, base_url: str) -> str:
+        from urllib.parse import quote
+        place, _, query = base_url.partition("?")
+        path = (self.stream and self._api.stream_path) or self._api.path
+        path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
+        place = place.rstrip("/").removesuffix(path)
+        version = "" if re.search(r"/v\d\w*(/|$)", place) else self._api.version
+        return place + version + path + (("&" if "?" in path else "?") + query if query else "")
+
+    def __call__(self, *, messages: Iterable[Any], tools: Iterable[Any] = (), tool_choice: Any = None) -> Any:
+        """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
+        deadline = time.monotonic() + (math.inf if self.timeout is None else self.timeout)
+        offered = [*(self.options.get("tools") or ()), *tools]
+        asked = self._body([to_json(_wire(message)) for message in messages], offered, tool_choice)
+        given_out: list[str] = []           # cannot be taken back: then there is no other try
+        tried = 0
+        while True:
+            try:
+                return self._ask(asked, deadline, given_out)
+            except HttpError as error:
+                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
+                    del asked["stream_options"]         # some servers refuse it: it is not sent again
+                    self._streamed.pop("stream_options", None)
+                    continue
+                pause = _pause_after(error, tried)
+                if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
+                    meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
+                    raise HttpError(self._hidden(f"{error}{meant}"), error.status, error.headers, error.body) from None
+            time.sleep(pause)
+            tried += 1
+
+    def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
+        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
+        choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
+        asked.update({"tools": tools, "tool_choice": choice} if tools else {})
+        if api.system:
+            first = list(itertools.takewhile(lambda each: each.get("role") in ("system", "developer"), history))
+            told = [block for said in (asked.get(api.system), *first) for block in _blocks_of(said)]
+            asked.update({api.system: told} if first else {})
+            # an answer that was empty would not be taken back
+            history = [each for each in history[len(first):] if each.get("content") or each.get("parts")]
+        asked[api.history] = history
+        return api.body({key: value for key, value in asked.items() if value is not None})
+
+    def _ask(self, asked: dict[str, Any], deadline: float, given_out: list[str]) -> Any:
+        """Send one request, read what comes, and give out its text; a stream that breaks off is a lost connection."""
+        response = _request("POST", self._url, headers=self._headers, timeout=deadline - time.monotonic(),
+                            body=_write_json(asked).encode("utf-8", "replace"))
+        if response.status != 200:
+            body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
+            words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
+            raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
+        events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
+        texts = (event[1] or "{}" for event in _sse_events(response.lines()))
+        try:
+            for text in texts if is_stream else [response.text_of(response.read())]:
+                if text == "[DONE]":        # some servers forget it
+                    break
+                events.append(self._event(text))
+                said = self._spelled(self._api.text, events[-1])
+                if self.on_delta and said:
+                    given_out.append(said)
+                    self.on_delta(said)
+            else:
+                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
+                    raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
+        finally:
+            response.close()
+            self._count(events)
+        message = events if is_stream else self._spelled(self._api.message, events[0])
+        # a stream is put together; so is what was cut or taken back, since that marks its calls
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
+            message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
+        return message
+
+    def _event(self, text: str) -> dict[str, Any]:
+        """Read an answer, or an event of one; HttpError where it says that something failed."""
+        event: dict[str, Any] = self._spelled(dict, self._spelled(_read_json, text))
+        blocked = "blockReason" in (event.get("promptFeedback") or ())
+        if event.get("error") or blocked or event.get("type") in ("error", "response.failed"):
+            passing = EOFError() if re.search(_PASSING, text) else None         # as a lost connection does
+            raise HttpError(f"{self._origin}: {_provider_words(self._hidden(text))}", 200) from passing
+        return event
+
+    def _spelled(self, read: Callable[[Any], Any], value: Any) -> Any:
+        try:
+            return read(value)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise HttpError(f"{self._origin}: no answer of {self.api_format}, but {_shown(value)}", 200) from None
+
+    def _count(self, events: list[Any]) -> None:
+        """Add the tokens that were counted; in a stream each count is what there was until then."""
+        told: dict[str, int] = {}
+        for event in events:
+            for holder in (event, event.get("response"), event.get("message")):
+                counts = _at(holder, "usage") or _at(holder, "usageMetadata")
+                told.update({word: counts[word] for word in counts if type(counts[word]) is int and counts[word]}
+                            if isinstance(counts, dict) else {})
+        into, out, total = (sum(told.get(word, 0) for word in words.split()) for words in self._api.usage)
+        with _USAGE_LOCK:
+            for key, count in zip(self.usage, (into, out, total or into + out)):
+                self.usage[key] += count
+
+
+def _reasons_in(event: dict[str, Any]) -> set[str]:
+    return _message_in(event.get("response") or event.get("delta") or event)[1]
 
 
 def _pause_after(error: HttpError, tried: int) -> float | None:
@@ -6583,7 +7611,8 @@ def _provider_words(body: str) -> str:
         value = _read_json(body)
     except ValueError:
         value = " ".join(body.split())
-    for key in ("error", "message", "detail"):
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    for key in ("response", "error", "message", "detail"):
         value = (value.get(key) or value) if isinstance(value, dict) else value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
@@ -6591,9 +7620,11 @@ def _provider_words(body: str) -> str:
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
     meant, names = [], []
-    for number, function in enumerate(tool.get("function", {}) for tool in tools):
+    text = re.sub(r"tools\[0\]\.function_?declarations", "tools", text, flags=re.IGNORECASE)       # Gemini's are in one
+    for number, function in enumerate(tool.get("function", tool) for tool in tools):
         names.append(str(function.get("name") or tools[number].get("type")))
-        places = [f"#/properties/{name}" for name in function.get("parameters", {}).get("properties", ())]
+        schemas = [function[key] for key in function if key in ("parameters", "input_schema", "parametersJsonSchema")]
+        places = [f"#/properties/{name}" for schema in schemas for name in schema.get("properties", ())]
         marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
         if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
             meant.append(names[-1])
@@ -6660,7 +7691,7 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
             text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and not _gemini_id(call.id)
+            made_up = "parts" in plain and _is_made_up(call.id)
             yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}
@@ -6817,6 +7848,135 @@ def _demo_messages(wait: bool) -> Iterator[dict[str, Any]]:
             before = kind
 
 
+# --- vendor: a copy of this file that has the chapters that one needs
+_BOX = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n", re.MULTILINE)
+_LAST_LINES = '\nif __name__ == "__main__":'
+_SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
+_SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
+
+
+class _Chapter(NamedTuple):
+    title: str              # what it is for
+    uses: set[str]          # sections and chapters
+    text: str
+
+
+def _source_of(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):            # TypeError: it never was in a file
+        raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
+
+
+def _file_parts(source: str) -> tuple[str, dict[str, _Chapter], str]:
+    """Give the core, the chapters by their names, and the last lines."""
+    body, mark, ending = source.rpartition(_LAST_LINES)
+    boxes = list(_BOX.finditer(body))
+    ends = [box.start() for box in boxes[1:]] + [len(body)]
+    chapters = {box[1]: _Chapter(box[2], set(box[3].split()), body[box.start():end]) for box, end in zip(boxes, ends)}
+    return body[:boxes[0].start()], chapters, mark + ending
+
+
+def _wanted(chapters: dict[str, _Chapter], wanted: str, unwanted: str) -> list[str]:
+    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
+    meant = {"core": set[str](), "all": set(chapters), **{name: {name} for name in chapters}}
+    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
+    for name in itertools.chain(*named):
+        if name not in meant:
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(chapters)})")
+    asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
+    kept = asked - left_out
+    while more := {need for name in kept for need in chapters[name].uses if need in chapters} - kept:
+        kept |= more
+    for name in sorted(kept & left_out):
+        users = _listed(user for user in chapters if user in kept and name in chapters[user].uses)
+        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
+    return [name for name in chapters if name in kept]
+
+
+def _with_chapters(source: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without what nothing needs then."""
+    import textwrap
+    core, chapters, ending = _file_parts(source)
+    docstring, quotes, code = core.partition('\n"""\n')        # the names of the chapters are its last words
+    names = textwrap.fill(", ".join(kept) or "none", 100)
+    pieces = [docstring.rpartition(":\n")[0], ":\n", names, ".", quotes, code, *(chapters[name].text for name in kept)]
+    return _tidied("".join(pieces).rstrip() + "\n" + ending)
+
+
+def _tidied(source: str) -> str:
+    """Take out the imports that nothing uses, and the declarations of methods that nothing mounts."""
+    import ast
+    tree, lines = ast.parse(source), io.StringIO(source).readlines()
+    nodes, gone = list(ast.walk(tree)), dict[ast.stmt, str]()               # statement -> what is left of it
+    mounted = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[") and not node.value:
+            if ast.unparse(node.target) not in mounted:
+                gone[node], node.annotation = "", ast.Constant("")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"annotations"}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            known, node.names = node.names, [
+                each for each in node.names if (each.asname or each.name.partition(".")[0]) in used]
+            if node.names != known:
+                said = ast.unparse(node)
+                if len(said) > 120:
+                    said = said.replace(" import ", " import (\n    ").replace(", ", ",\n    ") + ",\n)"
+                gone[node] = said + "\n" if node.names else ""
+    for node, left in gone.items():
+        lines[node.lineno - 1:node.end_lineno] = [left] + [""] * ((node.end_lineno or 0) - node.lineno)
+    return re.sub(r'"""\n\n\n(?=    )', '"""\n\n', "".join(lines))        # where all declarations of a class went
+
+
+def _vendor(options: Any) -> None:
+    """Make a copy of this file: its core, and the chapters that are asked for."""
+    import hashlib
+    source = _source_of(sys.modules[__name__])
+    body = _SEALED.split(source)[-1]        # of a copy: without its first lines
+    chapters = _file_parts(body)[1]
+    if options.list:
+        _list_chapters(body, chapters)
+        return
+    kept = _wanted(chapters, options.wanted, options.unwanted)
+    rest = [name for name in chapters if name not in kept]
+    words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
+    copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
+    text = (f"# toolreg {__version__}, made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+            f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
+    _put(options.output, text, options.force)
+    size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
+    print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
+
+
+def _list_chapters(body: str, chapters: dict[str, _Chapter]) -> None:
+    lines = {name: chapter.text.count("\n") for name, chapter in chapters.items()}
+    print(f"{'core':<10} {body.count(chr(10)) - sum(lines.values()):>5}  what all of them use")
+    for name, (title, uses, _) in chapters.items():
+        needs = _listed(other for other in chapters if other in uses)
+        print(f"{name:<10} {lines[name]:>5}  {title}{f' · needs {needs}' if needs else ''}")
+
+
+def _put(path: str | None, text: str, force: bool) -> None:
+    """Write a copy to a file, but not over one that vendor did not make, or that is not as it made it; or print it."""
+    import hashlib
+    if path is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        print(text, end="")
+        return
+    if os.path.exists(path) and not force:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            *head, body = _SEALED.split(file.read())
+        if not head or head[-1] != hashlib.sha256(body.encode()).hexdigest():
+            what = "was changed after vendor made it" if head else "is no copy that vendor made"
+            raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+
+
 # --- the other commands
 _NO_MODEL = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
              "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
@@ -6915,6 +8075,12 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
     "list": (_list, _TARGET),
     "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
     "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
+    "vendor": (_vendor, {
+        "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
+        "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
+        "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
+        "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
+        "--force": {**_SWITCH, "help": "overwrite FILE, whatever it is"}}),
     "chat": (_chat, {**_TARGET, "question": {}, "--think": {**_SWITCH, "help": "ask the model for its reasons"},
                      "--base-url": {"help": "else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"},
                      "--model": {"help": "its name (else OPENAI_MODEL)"}, "--mermaid": _DRAWN,
@@ -6964,5 +8130,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 __all__ += ["trace", "main"]
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__":              # these lines are every copy's: where the chapter cli was cut they say so
+    sys.exit(globals().get("main", lambda: _needs_chapter("main"))())

@@ -1,32 +1,65 @@
-"""Checks of `.ci/run` that are no pytest tests: python .ci/checks.py cut|wheel|bfcl ARGUMENT..."""
+"""Checks of `.ci/run` that are no pytest tests: python .ci/checks.py cut|copies|mcp|wheel|bfcl ARGUMENT..."""
 import ast
 import json
+import os
 import pathlib
+import random
 import re
+import shutil
+import subprocess
 import sys
+import warnings
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
+HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] .*\n(?:#    +uses .*\n)?# -{20,}\n", re.M)
+FIXED = ("core", "async,anthropic", "mcp", "openapi", "cli")       # the last is what is left out
 
 
-def cut(module, tests, folder):
-    """Write the core without the tail, and the tests of sections 1 to 11 (with section 0's helpers)."""
-    core, line, tail = pathlib.Path(module).read_text("utf-8").partition(CUT_LINE)
-    assert line and tail, "there is no cut line"
-    text = pathlib.Path(tests).read_text("utf-8")
-    heading = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] .*\n# -{20,}\n", re.M)
-    start = {found[1]: found.start() for found in heading.finditer(text)}
-    text = text[:min(at for key, at in start.items() if key.isalpha())]
-    lines = text.splitlines(keepends=True)
-    first, last = text[:start["0"]].count("\n"), text[:start["1"]].count("\n")
-    for node in reversed(ast.parse(text).body):
-        if first < node.lineno <= last and getattr(node, "name", "").startswith("test_"):
+def cut(module, tests, folder, *options):
+    """Make a copy as `vendor` does (without options: the core), and its part of the tests."""
+    made = str(pathlib.Path(folder, "toolreg.py"))
+    subprocess.run([sys.executable, module, "vendor", *options, "--force", "-o", made], check=True)
+    kept = {found[1] for found in HEADING.finditer(pathlib.Path(made).read_text("utf-8"))}
+    cut_tests(pathlib.Path(tests), kept, pathlib.Path(folder, "test_toolreg.py"))
+
+
+def cut_tests(tests, kept, path):
+    """Write the tests without section 0's (its helpers stay) and without the sections of chapters that were cut."""
+    text = tests.read_text("utf-8")
+    lines, headings = text.splitlines(keepends=True), list(HEADING.finditer(text))
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
+    line_of = {heading[1]: (text[:heading.start()].count("\n"), text[:end].count("\n"))
+               for heading, end in zip(headings, ends)}
+    for node in ast.parse(text).body:
+        if line_of["0"][0] < node.lineno <= line_of["0"][1] and getattr(node, "name", "").startswith("test_"):
             begin = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            del lines[begin - 1:node.end_lineno]
-    pathlib.Path(folder, "toolreg.py").write_text(core, "utf-8")
-    pathlib.Path(folder, "test_toolreg.py").write_text("".join(lines), "utf-8")
-    print(f"the core has {len(core.splitlines())} lines")
+            lines[begin - 1:node.end_lineno] = [""] * (node.end_lineno - begin + 1)
+    for name, (begin, end) in line_of.items():
+        if name.isalpha() and name not in kept:
+            lines[begin:end] = [""] * (end - begin)
+    path.write_text("".join(lines), "utf-8")
+
+
+def copies(folder):
+    """Make the five fixed copies, each with its tests, and let twenty random ones run the smoke test."""
+    sys.path.insert(0, str(ROOT))
+    import toolreg
+    for chapters in FIXED:
+        place = pathlib.Path(folder, chapters)
+        place.mkdir(parents=True)
+        shutil.copy(ROOT / "pyproject.toml", place)
+        option = "--without" if chapters == "cli" else "--with"
+        cut(ROOT / "toolreg.py", ROOT / "test_toolreg.py", place, option, chapters)
+    source = (ROOT / "toolreg.py").read_text("utf-8")
+    smoke = re.search(r'^SMOKE = """\n(.*?)^"""', (ROOT / "test_toolreg.py").read_text("utf-8"), re.M | re.S)[1]
+    names = [found[1] for found in HEADING.finditer(source) if found[1].isalpha()]
+    for seed in range(20):
+        some = random.Random(seed).sample(names, random.Random(seed).randrange(1, len(names)))
+        made = str(pathlib.Path(folder, "random", "toolreg.py"))
+        assert toolreg.main(["vendor", "--with", ",".join(some), "--force", "-o", made]) == 0
+        script = f"import sys; sys.path.insert(0, {os.path.dirname(made)!r}); import toolreg\n{smoke}"
+        subprocess.run([sys.executable, "-I", "-S", "-B", "-c", script], check=True)
 
 
 def wheel(path):
@@ -51,6 +84,40 @@ def wheel(path):
     registry.register(double)
     assert registry.invoke("double", {"x": 21}).content == "42"
     print(pathlib.Path(path).name, names)
+
+
+def mcp(folder, copy):
+    """Let a copy import the tools of real MCP servers: all are taken, or refused for a reason."""
+    found = {}
+    for place in (ROOT, pathlib.Path(copy)):
+        sys.path.insert(0, str(place))
+        import toolreg
+        assert toolreg.__file__ == str(place / "toolreg.py"), toolreg.__file__
+        for path in sorted(pathlib.Path(folder).glob("*.json")):
+            with toolreg.McpClient([sys.executable, __file__, "offer", str(path)]) as client:
+                with warnings.catch_warnings(record=True):
+                    tools = toolreg.mcp_tools(client)
+            found.setdefault(path.name, []).append((len(tools), dict(tools.refused)))
+        del sys.modules["toolreg"]
+    for name, ((whole, refused), (taken, refused_here)) in found.items():
+        new = {tool: reason for tool, reason in refused_here.items() if tool not in refused}
+        assert whole + len(refused) == taken + len(refused_here), (name, refused, refused_here)
+        assert all("chapter" in reason for reason in new.values()), (name, new)
+        print(f"{name}: {taken} taken, {len(refused_here)} refused", *refused_here.values(), sep="\n    ")
+    assert sum(taken + len(refused) for _, (taken, refused) in found.values()) == 97
+
+
+def offer(path):
+    """Be an MCP server on stdio that has the tools of a file."""
+    answers = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                              "serverInfo": {"name": "file", "version": "1"}},
+               "tools/list": {"tools": json.loads(pathlib.Path(path).read_text("utf-8"))}}
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" in message:
+            answer = {"result": answers[message["method"]]} if message["method"] in answers else {
+                "error": {"code": -32601, "message": "no such method"}}
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
 
 
 def bfcl(path):
@@ -99,4 +166,4 @@ def run_case(toolreg, case, coerce):
 
 
 if __name__ == "__main__":
-    {"cut": cut, "wheel": wheel, "bfcl": bfcl}[sys.argv[1]](*sys.argv[2:])
+    {"cut": cut, "copies": copies, "mcp": mcp, "offer": offer, "wheel": wheel, "bfcl": bfcl}[sys.argv[1]](*sys.argv[2:])

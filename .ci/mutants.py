@@ -32,10 +32,10 @@ MUTANTS = [
     (2, 'len(value) >= n, "has fewer characters than"', 'len(value) > n, "has fewer characters than"'),
     (2, "return number % unit == 0", "return value % step == 0"),
     (2, "for kind in (int, float) if type(value) in (int, float) else (type(value),):", "for kind in (type(value),):"),
-    (2, "if least <= len(fitting) <= most:", "if least <= len(fitting):"),
+    ("schema", "if least <= len(fitting) <= most:", "if least <= len(fitting):"),
     (2, "sum(sub.fits(value) for sub in subs) == 1", "sum(sub.fits(value) for sub in subs) >= 1"),
     (2, "first, each = len(node.arguments.get(before, ())), _each(sub)", "first, each = 0, _each(sub)"),
-    (2, "for key in keys(value) if key not in seen]", "for key in keys(value) if key in seen]"),
+    ("schema", "for key in keys(value) if key not in seen]", "for key in keys(value) if key in seen]"),
     (2, "key in self.optional and not node.fits(None)", "key in self.optional"),
     # 3. JSON out
     (3, '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
@@ -50,34 +50,41 @@ MUTANTS = [
     (4, "if len(places) > 1:", "if len(places) > 0:"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
-    (5, '**parameters.get("properties", {}), TOOLCALL_REASON: reason',
-     'TOOLCALL_REASON: reason, **parameters.get("properties", {})'),
+    (5, "{**reason, **properties} if first else {**properties, **reason}", "{**reason, **properties}"),
     # 6. functions
     (6, 'schema["additionalProperties"] = rest.schema or True', 'schema["additionalProperties"] = True'),
-    (6, "elif default is _REQUIRED and name not in inject:", "elif default is _REQUIRED and False:"),
+    (6, "if name not in takes.hidden:", "if True:"),
     (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
     (6, "if name in takes.hidden or not (name in known or takes.rest)]", "if not (name in known or takes.rest)]"),
     # 7. messages
     (7, "wraps and type(value) is str", "wraps > 1 and type(value) is str"),
     # 8. provider formats
-    (8, "if think_augment if known.think_augment is None else known.think_augment:", "if think_augment:"),
-    (8, "strict = strict and _strict_fault(tool.parameters) is None", "strict = bool(strict)"),
+    (8, "asked = think_augment if known.think_augment is None else known.think_augment", "asked = think_augment"),
+    (8, '"strict": said is not None}', '"strict": strict}'),
     (8, '_at(entry, "call_id") or _at(entry, "id")', '_at(entry, "id") or _at(entry, "call_id")'),
-    (8, '["arguments"] = _NOTHING.get(reason, _CUT)', '["arguments"] = "{}"'),
-    (8, '**({"is_error": True} if result.is_error else {})', "**({})"),
+    ("streams", 'function["arguments"] = _CUT', 'function["arguments"] = "{}"'),
+    ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
-    (9, "0 < timeout < math.inf", "0 <= timeout < math.inf"),
+    (9, "raise _misfit(self.name, error.errors) if error.errors else error from None", "raise"),
+    (9, "if isinstance(value, Iterator):\n        return list(value)", "if False:\n        return value"),
     (9, "self._validator.nearest(arguments) if coerce else arguments", "self._validator.nearest(arguments)"),
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
-    (10, "arguments), _DENIED\n                _settled", "arguments), _FAILED\n                _settled"),
+    (10, "arguments), _DENIED\n                _finished", "arguments), _FAILED\n                _finished"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
+    (10, "contextvars.copy_context().run(self._run, calls[place], executor)", "self._run(calls[place], executor)"),
     # 11. the loop
     (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
-    (11, 'choice = "auto" ', "pass"),
+    (11, "choice = _next_choice(choice, results)", "pass"),
+    (11, "if _is_wanted(call, choice)])", "])"),
+    # chapters
+    ("async", "        async with gate:\n", "        if True:\n"),
+    ("async", "            if not calls:\n                return", "            if not calls:\n                break"),
+    ("elsewhere", "0 < timeout < math.inf", "0 <= timeout < math.inf"),
+    ("elsewhere", "not tool.metadata.parallel or tool.metadata.source", "tool.metadata.source"),
 ]
 
 

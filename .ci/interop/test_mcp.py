@@ -201,13 +201,16 @@ SERVERS = [
 ]
 
 
+TASKS = {"simulate-research-query"}         # it runs only as a task, and is refused with that reason
+
+
 @pytest.mark.parametrize("name, how, rows", SERVERS, ids=[" ".join([name, *how]) for name, how, _ in SERVERS])
 def test_all_tools_are_listed_and_called_with_right_and_wrong_arguments(start, shared, name, how, rows):
     told = []
     with McpClient(start(name, *how), on_notification=lambda method, params: told.append(method)) as client:
         registry = ToolRegistry(think_augment=True)
         tools = registry.register_from_mcp(client)
-        assert not tools.refused
+        assert set(tools.refused) <= TASKS
         for tool in tools:
             validator = jsonschema.validators.validator_for(tool.parameters, jsonschema.Draft202012Validator)
             validator.check_schema(tool.parameters)
@@ -301,7 +304,8 @@ def test_a_configuration_file_with_two_servers(start):
     registry = ToolRegistry()
     with pytest.warns(toolreg.ToolRegWarning, match="gone: http://127.0.0.1"):
         tools = registry.register_from_mcp({"mcpServers": entries})
-    assert list(tools.refused) == ["gone"] and {"all-echo", "one-add"} < set(registry.list_tools())
+    assert "gone" in tools.refused and set(tools.refused) <= {"gone", *(f"all-{name}" for name in TASKS)}
+    assert {"all-echo", "one-add"} < set(registry.list_tools())
     assert registry.invoke("one-add", {"a": 1}).content == "2"
     assert registry.invoke("all-echo", {"message": "x"}).content == "Echo: x"
 
@@ -343,8 +347,9 @@ def test_every_tool_of_the_corpus_is_usable(shared, tmp_path):
     for path in sorted((shared / "data" / "mcp_tools").glob("*.json")):
         with McpClient([sys.executable, str(replay), str(path)]) as client:
             tools = toolreg.mcp_tools(client)
-        assert not tools.refused
-        assert [tool.name for tool in tools] == [row["name"] for row in json.loads(path.read_text("utf-8"))]
+        assert set(tools.refused) <= TASKS
+        names = [row["name"] for row in json.loads(path.read_text("utf-8"))]
+        assert [tool.name for tool in tools] == [name for name in names if name not in TASKS]
         assert all(toolreg.is_valid({}, {**tool.parameters, "required": []}) for tool in tools)
         count += len(tools)
     assert count >= 90

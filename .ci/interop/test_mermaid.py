@@ -136,7 +136,9 @@ def test_hostile_text_is_drawn_as_what_it_is(drawings, hostile, place):
         ("c1" if place != "id" else hostile),
         ("fine" if place != "text" else hostile),
     )
-    drawn = drawings[toolreg.trace(conversation(name, call_id, text), style="mermaid")]
+    talk = conversation(name, call_id, text)
+    name = next(each for message in talk for each in message.get("tool_calls") or ())["function"]["name"]
+    drawn = drawings[toolreg.trace(talk, style="mermaid")]
     assert "error" not in drawn, drawn
     assert not {"script", "img", "a", "b", "foreignobject", "iframe"} & set(drawn["elements"])
     id, name, text, arguments = map(shown, (call_id, name, text, json.dumps({"x": text}, ensure_ascii=False)))

@@ -82,24 +82,32 @@ def answered_by_a_call(model, question, registry, tool_choice="auto"):
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streaming"])
-def test_a_question_is_answered_through_a_real_tool_call(base_url, stream):
+@pytest.mark.parametrize(
+    "api_format, limit",
+    [("openai-chat", "max_tokens"), ("openai-responses", "max_output_tokens"), ("anthropic", "max_tokens")],
+)
+def test_a_question_is_answered_through_a_real_tool_call(base_url, api_format, limit, stream):
     pieces = []
     model = toolreg.HttpModel(
-        base_url,
+        base_url.removesuffix("/v1") if api_format == "anthropic" else base_url,
         "smollm2",
+        api_format=api_format,
         temperature=0,
-        max_tokens=60,
         timeout=300,
         stream=stream,
         on_delta=pieces.append if stream else None,
+        **{limit: 60},
     )
-    messages = toolreg.run_agent(model, "Add 17 and 25.", toolreg.ToolRegistry([add]), max_turns=3)
+    registry = toolreg.ToolRegistry([add])
+    messages = toolreg.run_agent(model, "Add 17 and 25.", registry, max_turns=3, api_format=api_format)
     print(toolreg.trace(messages))
     call = toolreg.parse_tool_calls(messages[1])[0]
     assert (call.name, call.arguments) == ("add", {"a": 17, "b": 25})
-    assert messages[2]["content"] == "42" and messages[2]["tool_call_id"] == call.id
-    assert messages[-1]["role"] == "assistant" and "42" in messages[-1]["content"]
-    assert not stream or ("".join(pieces).endswith(messages[-1]["content"]) and len(pieces) > 1)
+    assert messages[2] == registry.build_tool_call_messages(
+        [call], [toolreg.ToolResult(call.id, "add", "42")], api_format=api_format)[-1]
+    assert messages[-1]["role"] == "assistant" and "42" in toolreg.trace(messages[-1:])
+    assert not stream or (toolreg.trace(messages[-1:]).endswith("".join(pieces[-2:])) and len(pieces) > 1)
+    assert model.usage["input"] > 100 < model.usage["total"] == model.usage["input"] + model.usage["output"]
 
 
 @pytest.mark.parametrize(

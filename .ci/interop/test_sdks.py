@@ -13,6 +13,7 @@ import pytest
 from anthropic.types import Message, MessageParam, RawMessageStreamEvent, ToolChoiceParam, ToolUnionParam
 from google import genai
 from google.genai import types as gemini
+from mistralai.client import Mistral
 from openai.types.chat import (
     ChatCompletion,
     ChatCompletionChunk,
@@ -390,12 +391,73 @@ def test_the_sdk_takes_our_tools_and_choices(api_format, strict):
     for schema in registry.get_schemas(api_format=api_format, strict=strict):
         fits(provider.tool_type, schema)
         inner = schema.get("function", schema)
-        parameters = inner.get("parameters", inner.get("input_schema"))
-        if api_format != "gemini":
-            jsonschema.Draft202012Validator.check_schema(parameters)
+        parameters = next((inner[key] for key in ("parameters", "input_schema", "parametersJsonSchema")
+                           if key in inner), {"type": "object"})       # gemini is sent none where there are none
+        jsonschema.Draft202012Validator.check_schema(parameters)
         assert parameters["type"] == "object" and "anyOf" not in parameters and inner["description"]
     for choice in ("auto", "none", "required", "add"):
         fits(provider.choice_type, build_tool_choice(choice, api_format=api_format))
+    if api_format != "anthropic":           # which takes one name
+        fits(provider.choice_type, build_tool_choice(["add", "ping"], api_format=api_format))
+
+
+@each_provider
+def test_a_cut_answer_an_unknown_call_and_a_reason_go_through_the_sdk(api_format):
+    provider = PROVIDERS[api_format]
+    whole = json.loads(json.dumps(provider.whole).replace('"add"', '"multi_tool_use.parallel"').replace(
+        *(('\\"location\\": \\"Paris\\"', '\\"location\\": \\"Paris\\", \\"toolcall_reason\\": \\"they asked\\"')
+          if api_format.startswith("openai") else
+          ('"location": "Paris"', '"location": "Paris", "toolcall_reason": "they asked"'))))
+    reasons = []
+    registry = ToolRegistry([get_weather], think_augment=True, before_call=lambda call, reason: reasons.append(reason))
+    with serving(whole, provider.end) as server:
+        model = provider.model(server.url)
+        history = run_agent(model, "How is Paris?", registry, api_format=api_format)
+        asked, answered = server.requests
+    assert reasons == ["they asked"] and "toolcall_reason" in json.dumps(asked["tools"])
+    assert "Paris: sunny" in json.dumps(answered) and 'there is no tool' in json.dumps(answered)
+    assert "multi_tool_use_parallel" in json.dumps(answered)            # legal in the history
+    for message in history:
+        fits(provider.message_type, message)
+
+
+CUT = {"openai-chat": chat_completion({"content": None, "tool_calls": [
+           {"id": "call_0", "type": "function", "function": {"name": "ping", "arguments": ""}}]}, "length"),
+       "openai-responses": response({**function_call(0), "name": "ping", "arguments": "", "status": "incomplete"},
+                                    status="incomplete"),
+       "anthropic": claude({**tool_use(0), "name": "ping", "input": {}}, reason="max_tokens"),
+       "gemini": candidate({"functionCall": {"name": "ping", "args": {}}}, finish="MAX_TOKENS")}
+
+
+@each_provider
+def test_a_call_that_an_answer_cut_short_does_not_run(api_format):
+    provider, ran = PROVIDERS[api_format], []
+    registry = ToolRegistry()
+    registry.register(lambda: ran.append(1), name="ping")
+    with serving(CUT[api_format], provider.end) as server:
+        history = run_agent(provider.model(server.url), "Go.", registry, api_format=api_format)
+        assert len(server.requests) == 2
+    assert not ran and "the text ends too early" in json.dumps(history[2])
+    for message in history:
+        fits(provider.message_type, message)
+
+
+def test_the_streams_of_the_helpers_of_openai_and_anthropic_are_read():
+    with serving(CHAT_STREAM) as server:
+        completions = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none").chat.completions
+        with completions.stream(model="m", messages=[{"role": "user", "content": "Go."}]) as stream:
+            message = collect_stream(stream)
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == CALLS
+    with serving(CLAUDE_STREAM) as server:
+        messages = anthropic.Anthropic(base_url=server.url, api_key="none").messages
+        with messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "Go."}]) as stream:
+            message = collect_stream(stream, api_format="anthropic")
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == CALLS
+    with serving(RESPONSES_STREAM) as server:
+        responses = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none").responses
+        with responses.stream(model="m", input="Go.") as stream:
+            items = collect_stream(stream, api_format="openai-responses")
+    assert [(call.name, call.arguments) for call in parse_tool_calls(items)] == CALLS
 
 
 def test_tools_of_real_mcp_servers_are_taken_by_every_sdk(shared):
@@ -461,3 +523,47 @@ def test_ollama_takes_our_tools_and_its_calls_are_answered():
         assert len(server.requests[0]["tools"]) == 3
     assert [message["content"] for message in history[2:]] == ["Paris: sunny, 21 °C", "42", "Sunny, and 42."]
     assert [call["id"] for call in history[1]["tool_calls"]] == [message["tool_call_id"] for message in history[2:4]]
+
+
+def test_the_stream_of_ollama_goes_back_as_its_sdk_takes_it():
+    chunks = [{**OLLAMA, "done": False, "done_reason": None},
+              {**OLLAMA, "message": {"role": "assistant", "content": ""}}]
+    message = collect_stream([ollama.ChatResponse(**chunk) for chunk in chunks])
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert [(call.name, call.arguments) for call in calls] == CALLS
+    assert [(call.function.name, call.function.arguments) for call in ollama.Message(**history[0]).tool_calls] == CALLS
+    answers = ToolRegistry([get_weather, add]).respond(message)
+    assert [ollama.Message(**answer).tool_name for answer in answers] == ["get_weather", "add"]
+
+
+# https://docs.mistral.ai/api/#tag/chat
+def mistral_model(url, stream=False):
+    client = Mistral(api_key="none", server_url=url)
+    ask = client.chat.stream if stream else client.chat.complete
+
+    def model(**request):
+        return ask(model="m", **request)
+    model.client = client
+    return model
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_conversation_runs_through_the_sdk_of_mistral(streamed):
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    calls = [{**call, "type": None, "index": n} for n, call in enumerate(CHAT_CALLS)]
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    whole = {**chat_completion({"content": [thinking, {"type": "text", "text": "I'll check."}], "tool_calls": [
+        {key: value for key, value in call.items() if key != "type"} for call in calls]}, "tool_calls"), "usage": usage}
+    chunks = [chat_chunk({"role": "assistant", "content": [thinking]}), chat_chunk({"content": "I'll check."}),
+              chat_chunk({"content": "", "tool_calls": [{key: value for key, value in call.items() if key != "type"}
+                                                        for call in calls]}, "tool_calls"), "[DONE]"]
+    registry = ToolRegistry([get_weather, add])
+    with serving(chunks if streamed else whole, {**CHAT_END, "usage": usage}) as server:
+        first, last = mistral_model(server.url, streamed), mistral_model(server.url)
+        turns = iter([(lambda **request: collect_stream(first(**request))) if streamed else first, last])
+        history = run_agent(lambda **request: next(turns)(**request), "How is Paris, and 17 + 25?", registry)
+        asked, answered = server.requests
+    assert [(each["tool_call_id"], each["content"]) for each in answered["messages"][-2:]] == [
+        ("call_0", "Paris: sunny, 21 °C"), ("call_1", "42")]
+    assert answered["messages"][1]["content"][0]["thinking"] == thinking["thinking"]        # it has to come back
+    assert history[-1]["content"] == "Sunny, and 42."
