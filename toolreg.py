@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
-langchain, network, openapi, find, mcp, serve, http, cli.
+langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -95,13 +95,15 @@ _CHAPTERS: dict[str, str] = {
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
+    "switch": "",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
+    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
-    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+             "class-as-parameters",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -112,8 +114,15 @@ def _needs_chapter(word: Any, subject: str = "") -> str | None:
     return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
+_CALLED_HERE: dict[str, str] = {}       # a word of another library -> what to write; chapters add rows
+
+
+def _missing(name: str, subject: str) -> AttributeError:
+    return AttributeError(_needs_chapter(name) or _CALLED_HERE.get(name) or f"{subject} has no {_shown(name)}")
+
+
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
-    raise AttributeError(_needs_chapter(name) or f"module {__name__!r} has no attribute {name!r}")
+    raise _missing(name, f"module {__name__!r}")
 
 
 class ToolRegError(Exception):
@@ -171,6 +180,14 @@ class ToolError(ToolRegError):
     """Raise this in a tool: its text goes to the model as it is."""
 
 
+def _check_copy(thing: Any) -> None:
+    """Refuse what another copy of this file made, which is another library: its classes are not these."""
+    kind = type(thing)
+    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
+        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
+                                  f"with {__name__}, or give it to that copy's registry")
+
+
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
     """The model still called tools in the last turn; `messages` is the whole history."""
 
@@ -207,36 +224,56 @@ def _listed(names: Iterable[Any]) -> str:
 
 
 def _finite(text: str) -> float:
-    """Read a number, or raise a ValueError where it becomes infinite."""
+    """Read a number, or raise a ValueError where it becomes infinite, or is none of JSON."""
     value = float(text)
     if value - value:                       # nan for an infinite one, and quicker than asking
-        raise ValueError(f"{text[:20]} is too large for a number")
+        raise ValueError(f"{text[:20]} is " + ("not JSON" if text[-1].isalpha() else "too large for a number"))
     return value
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
+    value: dict[str, Any] = {}
+    for name, item in pairs:
+        if name in value:
+            raise ValueError(f"{_shown(name)} is there twice in one object")
+        value[name] = item
+    return value
+
+
+def _may_repeat(text: str, value: Any) -> bool:
+    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
+    count, parts = 0, [value]
+    for part in parts:
+        if type(part) is dict:
+            count += len(part)
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
-_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_DECODER, _DECODER_ONCE = (
+    json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
+    for hook in (None, _once_each))
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
 _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
-def _read_json(text: str) -> Any:
-    """Read one JSON text, or raise a ValueError that says what is wrong and where."""
+def _read_json(text: str, once: bool = False) -> Any:
+    """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
     length = len(text)
     if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == length:
+        if end == length and not (once and _may_repeat(text, value)):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return _DECODER.decode(text.removeprefix("\ufeff"))
+        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -282,16 +319,18 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type, even one whose `str` is empty or raises."""
+    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
     text = _words_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _words_of(error: BaseException) -> str:
     try:
-        return str(error).strip()
+        text = str(error).strip()
     except Exception:
-        return ""
+        text = ""
+    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
+    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -510,16 +549,13 @@ def _escape(token: str, in_class: bool) -> str:
         kind, rest = "<", " "
     elif token[0] != "\\":
         return token
-    if kind == "u" and rest:
-        high, _, low = rest.partition("\\u")
-        return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
     if kind in _ESCAPES and rest:
         return _ESCAPES[kind](rest, in_class)
-    if rest and kind in "pPck<":
-        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
+        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
     if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
         return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
+    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
 
@@ -735,18 +771,22 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     fits = _all(table)
 
     def parts(value: Any) -> list[_Part]:
+        fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         if fits(value):
-            return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        faults = [sub.faults(value) for sub in subs]
-        if [] in faults:
-            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        expected = dict.fromkeys(map(_other_type, faults))
+            return fitting
+        if fitting:
+            return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
+        memo, key = node.compiler.memo, (_choice, node)
+        failed = memo.get(key, 0)
+        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
+            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+            meant = next(mended, None)
+            memo[key] = failed + (meant is None)
+            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
+        memo[key] = failed + 1
+        expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
         if "" not in expected:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
-        memo = node.compiler.memo
-        memo[_choice] = memo.get(_choice, 0) + 1
-        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
-            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -834,9 +874,9 @@ _KEYWORDS: dict[str, _Row] = {
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "format": (_TEXT, _format),
 }
-# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
-_OLDER: dict[str, Collection[str]] = {
-    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+# what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_DRAFTS: dict[str, Collection[str]] = {
+    DRAFT_2020_12: [], "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
     "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
@@ -966,7 +1006,7 @@ class _Node:
         """Give the JSON value in a text, where this schema wants one of its type."""
         word = text.strip().lower()
         try:
-            value = _read_json(word if word in ("true", "false") else text)
+            value = _read_json(word if word in ("true", "false") else text, once=True)
         except (ValueError, RecursionError):
             return text
         wanted = isinstance(value, (dict, list)) and type(value) in (self.table or ())
@@ -1005,31 +1045,22 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about, and refuse words of it that have another meaning here."""
-        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
-        while stack:
-            schema = stack.pop()
-            if isinstance(schema, dict) and id(schema) not in known:
-                known.add(id(schema))
-                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
-                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
-                for word in schema:
-                    if word in older - alone:
-                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
-                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
-                        raise SchemaError(str(_needs_chapter(word)))
-                stack += _subschemas(schema)
+        """Give what references in a document are about: here, that document."""
+        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
+        if str(said).rstrip("#") not in _DRAFTS:
+            raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
+        self.other_words = _DRAFTS[str(said).rstrip("#")]
         return document
 
-    def older_words(self, dialect: Any) -> Collection[str]:
-        uri = str(dialect).rstrip("#")
-        if uri != DRAFT_2020_12 and uri not in _OLDER:
-            known = _listed([DRAFT_2020_12, *_OLDER])
-            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
-        return _OLDER.get(uri, ())
-
     def rows(self, node: _Node) -> dict[str, _Row]:
-        """Give the keywords that count in a schema."""
+        """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
+        schema = node.schema if isinstance(node.schema, dict) else {}
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
+        for word in schema:
+            if word in self.other_words and not (alone and word == "$ref"):
+                raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+            if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
 
     def asserts_formats(self, node: _Node) -> bool:
@@ -1396,30 +1427,24 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
     return lambda value: validator().is_valid(value)
 
 
+_Able = list[tuple[_Reader, Callable[[Any], bool]]]     # members that may read a value, each with whether it fits
+
+
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Reader] = {}
-
-    def read(value: Any) -> Any:
-        kind = type(value)
-        if kind not in by_type:
-            exact = _JSON_TYPES[kind][0]            # 5 is rather an int than a float, 5.0 rather a float
-            able = sorted((form for form in members if _may_be(form.schema, kind)),
-                          key=lambda form: bool(form.schema.get("type", exact) != exact))
-            by_type[kind] = able[0].read if len(able) == 1 else _reads_first(able, definitions)
-        return by_type[kind](value)
-    return read
-
-
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make a reader that tries them in turn, where the value fits.
+    """Make the reader of a union: the first member that the value fits and that can read it.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
     """
-    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    by_type: dict[type, _Able] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def able(kind: type) -> _Able:
+        exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
+        forms = sorted((form for form in members if _may_be(form.schema, kind)),
+                       key=lambda form: bool(form.schema.get("type", exact) != exact))
+        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+
+    def first(value: Any, rows: _Able) -> tuple[Any, Any, ToolArgumentError | None]:
         unfit = None
         for read_member, fits in rows:
             try:
@@ -1430,10 +1455,13 @@ def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit or _unfit("fits no member of the union")
 
     def read(value: Any) -> Any:
+        rows = by_type.get(type(value)) or able(type(value))
+        if len(rows) == 1:
+            return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1459,8 +1487,7 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
 
 
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _may_be(schema, type(None), behind_reference=False)
+_takes_null = functools.partial(_may_be, kind=type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1499,26 +1526,21 @@ def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     return cls(b64decode(found.string, validate=True))
 
 
-def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
-    return cls(found.string)
-
-
 _ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
 _DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
              _read_duration)
-_WHATEVER = ".*", _read_by_class
-# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
-_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
     "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
     "datetime.timedelta": ("duration", *_DURATION),
-    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
-    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
-    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
-    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
-       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+    **{f"pathlib.{flavour}Path": ("path", ".*", None)
+       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
 }
 
 
@@ -1529,7 +1551,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
     def read(text: str) -> Any:
         try:
             if found := re.match(pattern, text, re.ASCII | re.DOTALL):
-                return parse(cls, found)
+                return parse(cls, found) if parse else cls(text)
         except (ValueError, ArithmeticError):
             pass
         raise _unfit(f"{_shown(text)} is not {article}{name}")
@@ -1571,7 +1593,7 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
-        return build.refuse(annotation, word="key")
+        return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
     schema = {"type": "object", "additionalProperties": item.schema or True}
 
@@ -1595,24 +1617,16 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
     """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
         wires = [_json_form(value, strict=True) for value in values]
-        kinds = {_SCALARS[type(wire)] for wire in wires}
+        first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
-
-
 # --- classes with named fields
-def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
-
-
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
     schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
@@ -1629,10 +1643,13 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
+_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+
+
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return typing.get_type_hints(thing, include_extras=True)
+        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1645,7 +1662,8 @@ def _fields_of(cls: Any) -> list[_Field]:
     hints = _FIND_HINTS[-1](cls)
     if issubclass(cls, dict):
         return _typed_dict_fields(cls, hints)
-    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
+    return [row if (meant := hints.get(row.name, row.annotation)) is row.annotation else row._replace(annotation=meant)
+            for row in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
@@ -1681,7 +1699,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
+    if field.default is _REQUIRED or type(field.default) in _SCALARS:
+        return field
+    take = _first_fit(_DEFAULTS, field.default)
     return take(field) if take else field
 
 
@@ -1710,22 +1730,24 @@ _ROWS: dict[str, _TypeRow] = {
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
-        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name-of-a-caller")),
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
     (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Enum), _enum_class),
+    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
-    (_has_fields, _class_with_fields),
+    (_has_fields, lambda cls, args, build: build.named(
+        cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))),
     (lambda head: True, _refused_as(None)),
 ]
 # a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
 _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
     (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
-     lambda form, note, build: build.refuse(type(note), word="note")),
+     lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
 # a default that is a note -> the field that has both
 _DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
@@ -1846,7 +1868,10 @@ class _Builder:
         required, readers, all_hashable, place = [], {}, True, self.place
         for name, annotation, default, text, _, notes, _ in rows:
             self.place = owner + name
-            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
+            form = self.form(annotation)
+            for note in notes:
+                form = self.noted(form, note)
+            schema, read, hashable = form
             text = schema.pop("description", text)
             if default is None and not _takes_null(schema):             # then None is as good as any other value
                 schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
@@ -2088,7 +2113,7 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
     """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
     while isinstance(func, functools.partial):
         func = func.func
-    if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
+    if isinstance(func, types.FunctionType) or inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func, func.__doc__ or inspect.getdoc(func)
     holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
     return holder, hasattr(holder, "__code__") and holder.__doc__ or func.__doc__     # else the text is Python's
@@ -2145,10 +2170,8 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
 
 def _unwrapped(annotation: Any) -> Any:
     """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
-    arguments = typing.get_args(annotation)
-    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
-        return arguments[0]
-    return annotation
+    inner, *null = typing.get_args(annotation) or (annotation,)
+    return inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
 
 
 # --- a function as a tool
@@ -2173,7 +2196,8 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
+    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    schema, read = given(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
@@ -2185,9 +2209,8 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _as_it_is:
-            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: (
-                _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
+            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
+            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
     return build.finish(schema), read
 
 
@@ -2203,27 +2226,22 @@ def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) 
         except ToolDefinitionError:
             continue                                # on purpose: the contract says what comes, not the annotation
         if form.read is not _as_it_is:
-            readers[each.name] = _reads_if_fitting(form)
+            fits = _fits(form.schema, {})
+            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
     return dict(contract), _reads_fields(readers)
-
-
-def _reads_if_fitting(form: _Form) -> _Reader:
-    fits = _fits(form.schema, {})
-    return lambda value: form.read(value) if fits(value) else value
 
 
 def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
-    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
-    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
-    build.problems.append(f"parameters: {known}")
+    needs = _needs_chapter("class-as-parameters", parameters.__name__) if isinstance(parameters, type) else None
+    build.problems.append("parameters: " + (
+        needs or "must be a JSON Schema or a class with named fields, such as a dataclass"))
     _check_names((), True, takes, build)
     return {}, _as_it_is
 
 
 # what is given as `parameters=` -> (schema, reader of the arguments)
 _PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: given is None, _from_signature),
     (lambda given: isinstance(given, Mapping), _from_contract),
     (lambda given: True, _not_taken),
 ]
@@ -2299,7 +2317,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given)
+            value = _read_json(given, once=True)
         except ValueError:
             return given if given.strip() else {}
         if type(value) is dict or value is None:
@@ -2315,7 +2333,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text)
+        value = _read_json(text, once=True)
     except ValueError as error:
         return str(error)
     return f"{_shown(value)} is not an object"
@@ -2537,6 +2555,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     results, api = list(results), _APIS[api_format]
+    for result in results:
+        _check_copy(result)
     return api.results(results) if results else []
 
 
@@ -2684,6 +2704,7 @@ def _has_arguments(part: Any) -> bool:
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
+    _check_copy(entry)
     arguments, name = _at(part, key), _at(part, "name")
     more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
@@ -2954,6 +2975,7 @@ class Tool:
         `parameters`: a JSON Schema (the contract), or a dataclass, TypedDict or pydantic model whose fields
         the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
         """
+        _check_copy(func)
         if isinstance(func, type) or not callable(func):
             fault = _CLASS_GIVEN if isinstance(func, type) else _NO_FUNCTION
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
@@ -2998,7 +3020,7 @@ class Tool:
     if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
 
         def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
+            raise _missing(name, "a Tool")
 
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
@@ -3026,7 +3048,7 @@ class Tool:
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    @property
+    @functools.cached_property
     def _declared(self) -> Mapping[str, bool]:
         """Give the parameters that are Injected: whether a registry has to have a value for it."""
         return getattr(self.bind, "declared", {})
@@ -3092,6 +3114,9 @@ def _finished(value: Any) -> Any:
 IDLE_SECONDS = 5.0
 _IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
 _LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
 class _Outcome:
@@ -3221,6 +3246,10 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
+_clock = time.perf_counter
+_SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
+_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
@@ -3392,7 +3421,7 @@ class ToolRegistry:
     if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
 
         def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
+            raise _missing(name, "a ToolRegistry")
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
@@ -3405,6 +3434,8 @@ class ToolRegistry:
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         key = (name, api_format, wanted, strict, self.think_augment)
         cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
+        if len(cache) >= _SCHEMAS_KEPT:
+            cache.clear()
         if key not in cache:
             tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
@@ -3418,7 +3449,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
+        started, reason, texts = _clock(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3440,12 +3471,11 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
+            content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+        except BaseException as error:
+            result = _failure(call, reason, _as_exception(error), texts, started)
         # 5. exactly one result, whatever happened
-        result.seconds = time.perf_counter() - started
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
@@ -3457,13 +3487,11 @@ class ToolRegistry:
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        import difflib
         text = f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = [each for each in self.list_tools() if each not in self._disabled]
-        names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
+        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3538,6 +3566,24 @@ def _leave_results(error: Any, results: list[Any]) -> None:
             error.results = results
 
 
+def _nearest_first(name: str, names: list[str]) -> list[str]:
+    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
+    import difflib
+    words = set(re.findall("[a-z0-9]+", name.lower()))
+
+    def roughly(each: str) -> tuple[int, int]:
+        shared = words.intersection(each.lower().replace("-", "_").split("_"))
+        return len(shared), len(os.path.commonprefix((each, name)))
+    if len(names) > _RANKED:
+        names = sorted(names, key=roughly, reverse=True)
+    matcher = difflib.SequenceMatcher(None, "", name)       # which learns its second text only once
+
+    def closely(each: str) -> float:
+        matcher.set_seq1(each)
+        return -matcher.ratio()
+    return sorted(names[:_RANKED], key=closely) + names[_RANKED:]
+
+
 def _in_namespace(namespace: str, name: str) -> str:
     if not isinstance(namespace, str):
         raise TypeError(f"namespace: must be text (got {_shown(namespace)})")
@@ -3563,7 +3609,17 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
+def _as_exception(error: BaseException) -> Exception:
+    """Give what a call may end in: an Exception, or a cancellation that the tool made; what ends more is raised."""
+    if isinstance(error, Exception):
+        return error
+    if type(error).__name__ != "CancelledError":
+        raise error
+    return ToolRegError(_error_text(error))
+
+
+def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str],
+             started: float) -> ToolResult:
     """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
@@ -3571,7 +3627,7 @@ def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[t
     if kind is Exception and texts is not _DENIED:
         _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
 
 def _shortened(content: str, most: int) -> str:
@@ -3586,8 +3642,6 @@ def _log_failure(name: str, error: Exception) -> None:
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
-    if type(value) is dict:
-        return _content_of(value), value, ()
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
@@ -3677,7 +3731,7 @@ _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or se
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
-Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
+Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
 
 
 def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
@@ -3923,8 +3977,12 @@ def scripted_model(*answers: Any) -> Model:
 # async: tools, batches and loops on an event loop
 #    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
+LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
+_LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
 _LOOP_LOCK = _thread.allocate_lock()
+_TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
+_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
+_LOOP_ENDED = "the event loop on which the function ran has ended"
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
@@ -3989,6 +4047,86 @@ async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
 
 
 # --- awaiting from sync code: on an event loop in the background
+class _Loop:
+    """Be an event loop on a daemon thread; one that blocks is left to its thread, and another is made."""
+
+    def __init__(self) -> None:
+        import asyncio
+        import threading
+        self.loop, self.futures = asyncio.new_event_loop(), set[Any]()
+        self.stuck_since = math.inf
+        try:
+            threading.Thread(target=self._serve, name="toolreg-loop", daemon=True).start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def _serve(self) -> None:
+        _LOOP_THREADS.add(_thread.get_ident())
+        try:
+            self.loop.run_forever()
+        except BaseException:               # sys.exit() in a task: it ends this loop, and not the program
+            pass
+        finally:
+            _LOOP_THREADS.discard(_thread.get_ident())
+            self.leave()
+            for future in list(self.futures):
+                _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+            _caught(self._clean_up)
+
+    def _clean_up(self) -> None:
+        import asyncio
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.close()
+
+    def leave(self) -> None:
+        """Take no more calls."""
+        with _LOOP_LOCK:
+            if _LOOPS.get(os.getpid()) is self:
+                del _LOOPS[os.getpid()]
+
+    def start(self, value: Any, tool: Tool | None) -> Any:
+        """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
+        import asyncio
+        import concurrent.futures
+        import threading
+        begun, begins = threading.Event(), _thread.allocate_lock()
+        future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+
+        def begin() -> None:
+            if begins.acquire(False):       # else the caller has given up
+                task = self.loop.create_task(_acaught(value))
+                task.add_done_callback(end)
+                future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
+                self.futures.add(future)
+                begun.set()
+
+        def end(task: asyncio.Task[_Outcome]) -> None:
+            self.futures.discard(future)
+            cancelled = _Outcome(None, asyncio.CancelledError())
+            _deliver(future, cancelled if task.cancelled() else _caught(task.result).value or cancelled)
+        now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
+        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
+        self.loop.call_soon_threadsafe(begin)
+        if not begun.wait(max(0, min(patience, timeout))) and begins.acquire(False):
+            self.stuck_since = min(now, self.stuck_since)
+            if tool and timeout < patience:
+                getattr(value, "close", bool)()
+                raise _timed_out(tool)
+            return None
+        begun.wait()
+        self.stuck_since = math.inf
+        return future
+
+
+def _deliver(future: Any, outcome: _Outcome) -> None:
+    if not future.done():                   # it may have been cancelled, even now
+        _caught(future.set_result, outcome)
+
+
 def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     """Start an awaitable on the background loop; give the future of its _Outcome."""
     import asyncio
@@ -3996,39 +4134,40 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    loop = _background_loop()
-    if loop is not None:
-        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    future: concurrent.futures.Future[_Outcome] | None = None
+    while future is None:
+        loop = _background_loop()
+        if loop is None:
+            future = concurrent.futures.Future()
+            future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+            return future
+        future = loop.start(value, tool)
+        if future is None:
+            loop.leave()
     return future
 
 
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
+def _background_loop() -> _Loop | None:
+    """Give the loop of this process; None where threads do not exist."""
     process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
     with _LOOP_LOCK:
         if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
             try:
-                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
+                _LOOPS[process] = _Loop()
             except RuntimeError:
-                loop.close()
                 return None
-            _LOOPS[process] = loop
         return _LOOPS[process]
 
 
-def _run_loop(loop: Any) -> None:
-    _LOOP_THREADS.add(_thread.get_ident())
-    try:
-        loop.run_forever()
-    finally:
-        _LOOP_THREADS.discard(_thread.get_ident())
+def _forget_loops() -> None:
+    """Begin anew in a forked child: another thread may have held the lock."""
+    global _LOOP_LOCK
+    _LOOP_LOCK = _thread.allocate_lock()
+    _LOOPS.clear()
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_loops)
 _ELSEWHERE["await"] = _start_on_loop
 
 
@@ -4062,9 +4201,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    started, reason, texts = time.perf_counter(), None, _REFUSED
+    started, reason, texts = _clock(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -4083,16 +4222,17 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-    except Exception as error:
-        result = _failure(call, reason, error, texts)
-    result.seconds = time.perf_counter() - started
+        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+    except BaseException as error:
+        if _is_cancelled():
+            raise
+        result = _failure(call, reason, _as_exception(error), texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    return result
+    results[place] = result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4100,28 +4240,28 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
     try:
         for place in here:
-            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
+            call = _arun(self, executor, results, place, calls[place])
+            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
-        for task in tasks:
-            task.cancel()
+        await _cancel(tasks)
         _leave_results(error, results)
         raise
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            results[place] = await run(call)
+            await run(place, call)
     return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
@@ -4130,20 +4270,58 @@ async def _all_done(tasks: list[Any]) -> None:
     await asyncio.gather(*tasks)
 
 
+async def _cancel(tasks: list[Any]) -> None:
+    """Cancel tasks, and wait until they have cleaned up."""
+    import asyncio
+    _ENDING.update(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    _ENDING.difference_update(tasks)
+
+
+def _is_cancelled() -> bool:
+    """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
+    import asyncio
+    task: Any = asyncio.current_task()
+    return task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0)
+
+
+async def _in_task(call: Any) -> None:
+    """Await a call in a task of its own."""
+    import asyncio
+    task = asyncio.ensure_future(call)
+    try:
+        await asyncio.wait({task})
+    except BaseException:
+        await _cancel([task])
+        raise
+    task.result()
+
+
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
     """Await a coroutine so that its every step runs in this context, as a thread's work does."""
     steps = coroutine.__await__()
-    step, given = steps.send, None
-    while True:
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            return end.value
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
+
+
+async def _value_in(context: contextvars.Context, awaitable: Any) -> Any:
+    values = []
+
+    async def keep() -> None:
+        values.append(await awaitable)
+    await _in_context(context, keep())
+    return values[0]
 
 
 Tool.arun = _arun_tool
@@ -4166,12 +4344,12 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
                   context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
     try:
         calls = _unanswered(history, api_format)
-        results = await _in_context(context, _aexecute(registry, calls))
+        results = await _value_in(context, _aexecute(registry, calls))
         for message in _append_results(history, results, api_format):
             yield message
         for _ in range(max_turns):
             asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
+            outcome: _Outcome = await _value_in(context, _aasked(model, asked))
             said, calls = _read_turn(outcome.get(), api_format)
             history += said
             for message in said:
@@ -4179,7 +4357,7 @@ async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolReg
             if not calls:
                 return
             wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _in_context(context, _aexecute(registry, wanted))
+            results = await _value_in(context, _aexecute(registry, wanted))
             for message in _append_results(history, _all_results(calls, results, choice), api_format):
                 yield message
             choice = _next_choice(choice, results)
@@ -4209,10 +4387,15 @@ __all__ += ["aagent_loop", "arun_agent"]
 # elsewhere: timeouts, and executors of concurrent.futures
 #    uses 1 9
 # ---------------------------------------------------------------------------
+_IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+
+
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
     timeout: Any = metadata.timeout
     if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
         return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    if timeout > _thread.TIMEOUT_MAX:
+        return f"timeout: is longer than can be waited for (got {_shown(timeout)}; leave it out for no limit)"
     return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
 
 
@@ -4241,15 +4424,20 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 
 
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
-    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
-    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel.
+
+    None too for a call that a function on an executor makes: its workers may all wait for such calls.
+    """
+    stays = not tool.metadata.parallel or tool.metadata.source != "python" or _IS_SHIPPED.get()
     return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
 
 
 def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
+    token = _IS_SHIPPED.set(True)
     outcome = _caught(_call_to_end, func, args, kwargs)
+    _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
         return outcome
@@ -4267,6 +4455,7 @@ _ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
+MAX_SCOPED_SCHEMAS = 10_000     # compiled subschemas, where what they mean depends on the way that leads to them
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
 _MAPS.update(["dependentSchemas", "dependencies"])
 _HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
@@ -4306,8 +4495,14 @@ def _ranges(name: str, inverted: bool) -> str:
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
+def _code_point(digits: str, in_class: bool) -> str:
+    """Read `\\u{…}`, two halves of a surrogate pair, or the plain four digits."""
+    high, _, low = digits.partition("\\u")
+    return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
+
+
 _ESCAPES.update({
-    "p": _property, "P": functools.partial(_property, inverted=True),
+    "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
     "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
@@ -4460,7 +4655,7 @@ class _Home(NamedTuple):
     """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
 
     resource: _Resource
-    scope: tuple[_Resource, ...] = ()
+    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
 
 
 class _FullCompiler(_Compiler):
@@ -4491,14 +4686,16 @@ class _FullCompiler(_Compiler):
         home, name = node.home, reference.partition("#")[2]
         schema, resource = self.find(reference, home.resource)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            resource = dict(home.scope).get(name, resource)
             schema = resource.dynamic[name]
         return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
         resource, scope = self.homes.get(id(schema), home.resource), home.scope
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
+        if resource.dynamic:
+            scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
+            if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
+                raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
@@ -4572,7 +4769,7 @@ class _FullCompiler(_Compiler):
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
+                return home.anchors.get(fragment) or home.dynamic[fragment], home
             for schema in _steps(home.root, fragment):
                 home = self.homes.get(id(schema), home)
         except LookupError:
@@ -4635,6 +4832,8 @@ _MISPLACED = "|".join([
 
 def _is_idn(text: str) -> bool:
     from unicodedata import bidirectional
+    if len(text) > 253:                     # in ASCII it is even longer; and what follows takes its time
+        return False
     labels = [_label(label) for label in re.split("[.\u3002\uff0e\uff61]", text)]
     kinds = [[bidirectional(character) for character in label] for label in labels]
     rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
@@ -4707,7 +4906,7 @@ _FORMATS.update({
     "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
     "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
-    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
+    "idn-email": lambda text: len(text) <= 1_000 and _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
@@ -4843,11 +5042,12 @@ _DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _spl
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     owners = getattr(thing, "__mro__", (thing,))
-    if not any(map(_type_parameters, owners)):
-        try:
-            return typing.get_type_hints(thing, include_extras=True)
-        except Exception:
-            pass                                    # on purpose: the search tells what is not found
+    try:
+        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+        if not (texts and any(map(_type_parameters, owners))):
+            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+    except Exception:
+        pass                                        # on purpose: the search tells what is not found
     hints = {}
     for owner in reversed(owners):
         names = _names_for(owner)
@@ -4859,8 +5059,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
 def _further_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
     hints = _searched_hints(thing)
-    if isinstance(thing, type):
-        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+    if isinstance(thing, type) and _is_further_class(thing):
+        meant = _meant_in(thing, {})
         hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
         hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
     return hints
@@ -4986,6 +5186,7 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     return build.named(cls, cls.__name__, make)
 
 
+@functools.lru_cache(maxsize=512)
 def _is_further_class(head: Any) -> bool:
     if not isinstance(head, type) or issubclass(head, enum.Enum):
         return False
@@ -5586,9 +5787,10 @@ __all__ += ["collect_stream", "acollect_stream"]
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> _ToolList:
-    """Make a Tool of each public method of an instance, or of each static and class method of a class.
+    """Make a Tool of each public method of an instance; of a class, an instance is made where that needs no values.
 
-    `include`, `exclude`: names of methods. Properties are never evaluated.
+    Of a class that needs some, static and class methods become tools. `include`, `exclude`: names of methods.
+    Properties are never evaluated.
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
@@ -5598,8 +5800,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
+    chosen = [name for name in methods if name in wanted and name not in unwanted]
+    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
+        cls_or_instance = owner()
     return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in methods if name in wanted and name not in unwanted])
+                                        for name in chosen])
+
+
+def _needs_no_values(owner: type) -> bool:
+    try:
+        inspect.signature(owner).bind()
+    except (TypeError, ValueError):
+        return False
+    return not inspect.isabstract(owner)
+
+
+def _needs_instance(owner: type, method: str) -> bool:
+    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
 
 
 def _is_method(static: Any) -> bool:
@@ -5618,8 +5835,7 @@ def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[s
 
 
 def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    static = inspect.getattr_static(cls_or_instance, method, None)
-    if isinstance(cls_or_instance, type) and not isinstance(static, (staticmethod, classmethod)):
+    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
         raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
     return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
 
@@ -6048,24 +6264,13 @@ __all__ += ["HttpError"]
 # openapi: tools from OpenAPI descriptions
 #    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
+_MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
-_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
-_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
-           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
-_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
-_BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
-           "raw": r".+/.+"}
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
-_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
+_Pairs = list[tuple[str, str]]              # names and encoded texts
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -6080,28 +6285,38 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    document, uri = _openapi_document(spec, timeout)
-    api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                                for wished, operation in operations.items()])
-    unsent = set(api.credentials) - api.sent
+    api = _Schemas(*_openapi_document(spec, timeout), resources or {})
+    client = _client(api, base_url, headers or {}, auth or {}, timeout)
+    operations = _operations(api, client, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
+                                    for wished, operation in operations.items()])
+    unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
                       ToolRegWarning, stacklevel=2)
     return tools
 
 
-def _refusing(read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of a foreign document: what it stumbles over is the document's fault."""
-    try:
-        return read(*args)
-    except ToolRegError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
+    @functools.wraps(read)
+    def careful(*args: Any) -> Any:
+        try:
+            return read(*args)
+        except ToolRegError:
+            raise
+        except Exception as error:
+            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+    return careful
 
 
+def _part(node: Any, word: str, kind: type[Any]) -> Any:
+    """Give a part of a node; an empty one where it is missing, null or of another kind."""
+    found = node.get(word) if isinstance(node, Mapping) else None
+    return found if isinstance(found, kind) else kind()
+
+
+# --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
@@ -6112,7 +6327,7 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
     if str(said.get("swagger")).startswith("2."):
-        return _refusing(_from_swagger, document), uri
+        return _from_swagger(document), uri
     if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
         got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
@@ -6135,91 +6350,67 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-# --- Swagger 2.0, said as OpenAPI 3
+# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
 _COLLECTIONS: dict[str, dict[str, Any]] = {
     "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
-    "ssv": {"style": "spaceDelimited", "explode": False},
-    "pipes": {"style": "pipeDelimited", "explode": False}}
-_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
+    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
+@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
-    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
-    place = old.get("basePath") or "/"
+    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
     security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
-                for name, node in (old.get("securityDefinitions") or {}).items()}
+                for name, node in _part(old, "securityDefinitions", dict).items()}
     paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
                     for method, node in item.items() if method != "parameters"}
-             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
+            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
 
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
-             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
-    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
-    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
-    body = next((each for each in nodes if each["in"] == "body"), None)
-    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
-    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    nodes: dict[Any, Any] = {}              # an operation's own win
+    for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)):
+        each = _swagger_parameter(old, each)
+        nodes[each.get("in"), each.get("name"), each.get("$ref")] = each
+    by_place: dict[Any, list[Any]] = {}
+    for each in nodes.values():
+        by_place.setdefault(each.get("in"), []).append(each)
+    body, fields = by_place.pop("body", []), by_place.pop("formData", [])
+    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
     if fields:
-        has_file = any(field.get("format") == "binary" for field in fields.values())
-        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        media_types = media_types or ["application/x-www-form-urlencoded"]
-        media_types = ["multipart/form-data"] if has_file else media_types
-        content = {"schema": {"type": "object", "properties": fields, "required": [
-                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
-                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
-                                if each["in"] == "formData" and "collectionFormat" in each}}
-    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
-    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
-                                           if each["in"] not in ("body", "formData")]}
+        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
+        has_file = any(each.get("type") == "file" for each in fields)
+        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        names = [each["name"] for each in fields if each.get("required") is True]
+        body = [{"required": bool(names), "encoding": {each["name"]: each for each in fields}, "schema": {
+            "type": "object", "required": names, "properties": {each["name"]: each["schema"] for each in fields}}}]
+    bodies = [{"requestBody": {**each, "content": dict.fromkeys(media_types, each)}} for each in body]
+    others = [each for place in by_place.values() for each in place]
+    return {**node, **(bodies[0] if bodies else {}), "parameters": others}
 
 
-def _swagger_parameter(node: _Object) -> dict[str, Any]:
-    is_list = node.get("type") == "array"
-    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
-            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+def _swagger_parameter(old: _Object, node: _Object) -> _Object:
+    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
+    try:
+        node = _pointer(old, node["$ref"]) if "$ref" in node else node
+    except LookupError:
+        return node                         # it costs its operation
+    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
+    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
+    return {**node, "schema": node.get("schema", schema), **style}
 
 
-def _swagger_schema(node: _Object) -> dict[str, Any]:
-    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
-    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+# --- what its references lead to
+class _Document:
+    """Hold a description, and those that it may refer to; it is not copied: of most of it nobody wants to know."""
 
-
-# --- the description, and its schemas
-class _Api:
-    """Hold a description, and what the program gives to every request."""
-
-    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
-                 headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
+    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
-        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
-        others = {urljoin(uri, key): resources[key] for key in resources}
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
-        self.base_url = None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
-        if not isinstance(auth, Mapping):
-            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = document.get("components") or {}
-        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
-        self.sent: set[str] = set()                         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
-        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
-        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
-
-    def follow(self, node: Any) -> Any:
-        """Give what a chain of references leads to."""
-        for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node
-            node = self.target(node["$ref"])
-        raise ToolDefinitionError("references lead round in a circle")
+        others = {urljoin(uri, key): document for key, document in resources.items()}
+        self.root, self.uri = root, uri
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6233,152 +6424,28 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
-        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
-        found, waiting = {}, [*used]
-        for key in waiting:                 # it grows meanwhile
-            if key not in found:
-                found[key], more = self._definitions.get(key) or self._definition(key)
-                waiting += more
-        return {self._names[key]: found[key] for key in found}
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
 
-    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
-        used: list[Any] = []
-        reference, is_plain = key
-        kinds = [] if is_plain else self.kinds_of(reference)
-        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
-                  else self.said(self.target(reference), used, is_plain=is_plain))
-        self._definitions[key] = schema, used
-        return schema, used
-
-    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
-        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
-        key = (reference, is_plain)
-        if key not in self._names:
-            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
-            taken = name in self._names.values()
-            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
-        used.append(key)
-        return f"#/$defs/{self._names[key]}"
-
-    @functools.cached_property
-    def _subtypes(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        for place in ("components/schemas", "definitions"):
-            try:
-                schemas = _pointer(self.document, f"#/{place}") or {}
-            except LookupError:
-                continue
-            for name, schema in schemas.items():
-                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
-                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
-        return found
-
-    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
-        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
-        schema = self.target(reference)
-        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
-        told = {"propertyName": told} if isinstance(told, str) else told
-        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
-            return []
-        if told.get("mapping"):
-            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
-        kinds = [reference]
-        for kind in kinds:                  # it grows meanwhile
-            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
-        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
-
-    def _named(self, each: str) -> str:
-        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
-
-    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
-        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
-                "required": [name]}
-
-    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
-             is_plain: bool = False) -> Any:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
-
-        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
-        """
-        if not isinstance(schema, Mapping):
-            return schema is not False or False
-        for word in ("$recursiveRef", "$dynamicRef"):
-            if word in schema:
-                raise ToolDefinitionError(f"a schema with {word} is not supported")
-        hidden |= self._read_only(schema, MAX_DEPTH)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
-            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
-        said: dict[str, Any] = {}
-        for word, argument in _modern(schema).items():
-            if word == "$ref":
-                argument = self._reference(argument, is_plain, used)
-            elif word == "properties":
-                argument = {name: each for name, each in argument.items() if name not in hidden and (
-                    name in _required_in(schema) or self._can_be_said(each))}
-            elif word == "required":
-                argument = [name for name in argument if name not in hidden]
-            inner = hidden if word == "allOf" else frozenset()
-            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
-                sub, used, inner, word == "allOf"))
-        told = schema.get("discriminator")
-        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
-            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
-        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
-
-    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
-        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
-        values: dict[Any, list[str]] = {}
-        for value, each in (told.get("mapping") or {}).items():
-            values.setdefault(self._named(each), []).append(value)
-        name, branches = told["propertyName"], []
-        for branch, each in zip(said, given):
-            listed = values.get(each.get("$ref"))
-            own = (self.follow(each).get("properties") or {}).get(name) or {}
-            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
-            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
-        return branches
-
-    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
-        """Name the read-only properties of a schema and of the branches of its allOf."""
-        schema = self.follow(schema)
-        if not isinstance(schema, Mapping) or not depth:
-            return frozenset()
-        properties = schema.get("properties")
-        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
-               if self.is_read_only(each)}
-        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
-
-    def _can_be_said(self, schema: Any) -> bool:
-        try:
-            return isinstance(self.follow(schema), (bool, Mapping))
-        except ToolDefinitionError:
-            return False
+    def parts_of(self, schema: Any) -> list[_Object]:
+        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
+        parts = [schema] if isinstance(schema, Mapping) else []
+        for part in parts:                  # it grows meanwhile
+            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
+            parts += [each for each in (*more, *_part(part, "allOf", list))
+                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
+        return parts
 
     def is_read_only(self, schema: Any) -> bool:
-        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
-                                                 for each in (schema, self.follow(schema)))
-
-    def base_of(self, servers: Iterable[_Object] | None) -> str:
-        """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
-        from urllib.parse import urljoin
-        if self.base_url is not None:
-            return self.base_url
-        for server in servers or [{"url": "/"}]:
-            url = server["url"]
-            for name, variable in (server.get("variables") or {}).items():
-                url = url.replace(f"{{{name}}}", str(variable["default"]))
-            if urljoin(self.uri, url).startswith(("http://", "https://")):
-                return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError(_NO_SERVER)
-
-
-def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
-        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-    return url.rstrip("/")
+        try:
+            return any(part.get("readOnly") is True for part in self.parts_of(schema))
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
 
 def _absolute(node: Any, uri: str) -> Any:
@@ -6390,15 +6457,251 @@ def _absolute(node: Any, uri: str) -> Any:
     return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
 
 
+# --- schemas: OpenAPI's, said in JSON Schema 2020-12
+@functools.lru_cache(maxsize=1024)
+def _can_be_said(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(Validator({"pattern": text}))
+    except SchemaError:
+        return False
+
+
+# keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
+# checks too, and a tool helps a model more than none does
+_SAID: dict[str, Callable[[Any], bool]] = {
+    **{word: _FORMS[form] for word, (form, _) in _KEYWORDS.items()},
+    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
+    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
+    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
+    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
+    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
+    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
+    "pattern": _can_be_said}
+
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them."""
+    new = {**schema}
+    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if new.get(keyword) is True and bound in new:
+            new[keyword] = new.pop(bound)
+    for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
+        new[word] = json.loads(json.dumps(new[word], default=str))
+    new["required"] = list(dict.fromkeys(_part(new, "required", list)))
+    new["patternProperties"] = {pattern: each for pattern, each in _part(new, "patternProperties", dict).items()
+                                if _can_be_said(pattern)}
+    return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)
+            and (argument or word in schema and word not in ("required", "patternProperties"))}
+
+
+def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
+    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
+    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
+    for value, each in _part(told, "mapping", dict).items():
+        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
+        kinds.setdefault(reference, []).append(value)
+    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
+
+
+class _Schemas(_Document):
+    """Say the schemas of a description in JSON Schema; what references lead to is said once, for all operations."""
+
+    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
+        super().__init__(root, uri, resources)
+        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
+        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
+
+    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
+        """Say a schema, without what is not for requests; `used` collects the names in $defs.
+
+        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
+        """
+        if not isinstance(schema, Mapping):
+            return schema is not False
+        for word in ("$recursiveRef", "$dynamicRef"):
+            if word in schema:
+                raise ToolDefinitionError(f"a schema with {word} is not supported")
+        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
+                   if self.is_read_only(each)}
+        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
+        said: dict[str, Any] = {}
+        for word, argument in _modern(schema).items():
+            if word == "$ref":
+                argument = self._named(argument, used)
+            elif word == "required":
+                argument = [name for name in argument if name not in hidden]
+            elif word == "properties":
+                argument = self._properties(schema, used, hidden)
+            elif word == "allOf" and extends:
+                argument = [self._branch(each, used, hidden) for each in argument]
+            else:
+                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+            said[word] = argument
+        if said.get("format") == "binary":
+            said = {"description": "the file's text", **said}
+            del said["format"]
+        return _nullable(schema, self._told_apart(schema, said))
+
+    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+        kept = {}
+        for name, each in schema["properties"].items():
+            try:
+                if name not in hidden:
+                    kept[name] = self.said(each, used)
+            except ToolRegError:            # an optional one costs itself
+                if name in _part(schema, "required", list):
+                    raise
+        return kept
+
+    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
+        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
+        reference, target = _part(schema, "$ref", str), self.follow(schema)
+        if reference and isinstance(target, Mapping) and (
+                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
+                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
+            schema = target
+        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
+            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
+        return self.said(schema, used, hidden, True)
+
+    # --- kinds of one thing, which a property tells apart
+    @functools.cached_property
+    def _extending(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
+                  "definitions": _part(self.root, "definitions", dict)}
+        for place, schemas in places.items():
+            for name, schema in schemas.items():
+                for part in _part(schema, "allOf", list):
+                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
+        return found
+
+    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
+        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
+        schema = self.target(reference) if reference else None
+        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
+            return "", {}
+        name, kinds = _discriminator(schema)
+        if not kinds:
+            found = [reference]
+            for each in found:              # it grows meanwhile
+                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
+        return name, kinds if name else {}
+
+    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
+        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
+        name, kinds = _discriminator(schema)
+        if name and ("oneOf" in said) != ("anyOf" in said):
+            word = "oneOf" if "oneOf" in said else "anyOf"
+            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
+                             for each, branch in zip(schema[word], said.pop(word))]
+        return said
+
+    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+        """Add the values that mean a kind, unless it says others itself."""
+        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
+               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+        values = [value for value in values if all(value in each for each in own)]
+        if not values or not isinstance(said, dict):
+            return said
+        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+
+    # --- definitions
+    def _named(self, reference: str, used: list[str]) -> str:
+        self.target(reference)              # or it leads nowhere
+        name = _legal_name(reference.rpartition("/")[2])
+        if self._references.setdefault(name, reference) != reference:
+            name = _legal_name(reference, distinct=True)
+            self._references[name] = reference
+        used.append(name)
+        return f"#/$defs/{name}"
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            reference, used = self._references[name], list[str]()
+            teller, kinds = self.kinds_of(reference)
+            rows = [(self.target(reference) if kind == reference else {"$ref": kind}, kinds[kind]) for kind in kinds]
+            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
+            self._definitions[name] = ({"anyOf": branches} if kinds else self.said(
+                self.target(reference), used, is_whole=True)), used
+        return self._definitions[name]
+
+    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+        """Give the $defs that are needed where some are used; what needs the same shares it."""
+        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
+        largest = max(needed, key=len, default={})
+        if all(each is largest or each.keys() <= largest.keys() for each in needed):
+            return largest
+        return {name: schema for each in needed for name, schema in each.items()}
+
+    def _reach(self, start: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        users: dict[str, list[str]] = {}
+        waiting = [start]
+        for name in waiting:                # it grows meanwhile
+            if name not in found:
+                found[name], names = self._definition(name)
+                waiting += names
+                for each in names:
+                    users.setdefault(each, []).append(name)
+        ring = [start]                      # all from which a way leads back need the same
+        for name in ring:
+            if name not in self._reached:
+                self._reached[name] = found
+                ring += users.get(name, ())
+        return found
+
+
+def _nullable(schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
+    if True not in (schema.get("nullable"), schema.get("x-nullable")):
+        return said
+    beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
+    return {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
+
+
+# --- what the program gives to every request
+class _Client:
+    def __init__(self, base_url: str | None, headers: Mapping[str, str], timeout: float | None) -> None:
+        self.base_url = None if base_url is None else _checked_base(base_url)
+        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        self.credentials: dict[str, tuple[str, str, str]] = {}          # scheme -> (place, name, secret)
+        self.sent: set[str] = set()                         # the names of those that some operation sends
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+
+    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
+        self.sent.update(ways[0] if ways else ())
+        return [self.credentials[name] for name in (ways[0] if ways else ())]
+
+
+@_refusing
+def _client(api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+            timeout: float | None) -> _Client:
+    client = _Client(base_url, headers, timeout)
+    if not isinstance(auth, Mapping):
+        raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+    nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+    schemes = {name: api.follow(nodes[name]) for name in nodes}
+    client.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
+    client.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+    return client
+
+
 def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (header or query, its name, its value)."""
+    """Give (where it goes, its name there, the text)."""
     from base64 import b64encode
     secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
     if scheme is None or not isinstance(secret, str):
         raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
                                                               else f"must be text (got {type(secret).__name__})"))
     kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query"):
+    if kind in ("apikey header", "apikey query", "apikey cookie"):
         return scheme["in"], scheme["name"], secret
     if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
         raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
@@ -6406,101 +6709,67 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
     return "header", "authorization", secret
 
 
-@functools.lru_cache(maxsize=1024)
-def _can_say(pattern: Any) -> bool:
-    try:
-        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
-    except SchemaError:
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
-# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
-_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
-    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
-    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
-                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
-    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
-    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
-    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
-    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
-
-
-def _modern(schema: _Object) -> dict[str, Any]:
-    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
-    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
-                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
-    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(keyword) is True and bound in schema:
-            schema[keyword] = schema.pop(bound)
-    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
-        schema[word] = json.loads(json.dumps(schema[word], default=str))
-    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
-            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
-
-
-def _required_in(schema: Any) -> list[str]:
-    return schema.get("required") or [] if isinstance(schema, Mapping) else []
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
-    return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
+def _checked_base(url: str) -> str:
+    if _target_of(url) and not set("?#{").isdisjoint(url):
+        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
+    return url.rstrip("/")
 
 
 # --- the operations
-def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
-    found: dict[str, tuple[Any, ...]] = {}
-    words: dict[str, set[str]] = {}
-    for path, given in (api.document.get("paths") or {}).items():
-        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
-        nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+class _Operation(NamedTuple):
+    method: str
+    key: str            # a path, as it stands in the document
+    node: dict[str, Any]
+    base: str           # the URL of a server, not checked yet, or nothing
+    name: str = ""      # one that no choice of operations changes
+
+
+@_refusing
+def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+                exclude: Iterable[str]) -> dict[str, _Operation]:
+    """Give the operations that were chosen, by the names that they wish for."""
+    found: dict[str, _Operation] = {}
+    for key, given in _part(api.root, "paths", dict).items():
+        item = {} if str(key).startswith("x-") else api.follow(given) or {}
+        nodes = {method.upper(): item.get(method) for method in _METHODS} | _part(item, "additionalOperations", dict)
+        for method, node in nodes.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
             wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            words[wished] = {wished, path, method, *(node.get("tags") or ())}
-            found[wished] = method, path, {
-                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
-    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+            levels = (node, item, api.root)
+            merged = {**node, "security": next((each["security"] for each in (node, api.root)
+                                                if each.get("security") is not None), None),
+                      "parameters": [*_part(item, "parameters", list), *_part(node, "parameters", list)]}
+            servers = next(filter(None, (_part(each, "servers", list) for each in levels)), [{"url": "/"}])
+            found[wished] = _Operation(method, key, merged, _base_of(api, client, servers))
+    words = {wished: {wished, each.key, each.method, *_part(each.node, "tags", list)} for wished, each in found.items()}
+    chosen = set(found) if include is None else _meant_by(words, "include", include)
     chosen -= _meant_by(words, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
-    if not any(_has_base(api, found[wished][2]) for wished in found):
+    if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
     plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
     ordered = sorted(plain)
     twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
-    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
+    return {wished: found[wished]._replace(name=_legal_name(wished, distinct=name in twice and name != wished))
             for wished, name in zip(found, plain) if wished in chosen}
 
 
-def _has_base(api: _Api, node: _Object) -> bool:
-    try:
-        return bool(api.base_of(node["servers"]))
-    except Exception as error:              # any other fault is the operation's own, and told with it
-        return str(error) != _NO_SERVER
+def _base_of(api: _Document, client: _Client, servers: Iterable[_Object]) -> str:
+    """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
+    from urllib.parse import urljoin
+    if client.base_url is not None:
+        return client.base_url
+    for server in servers:
+        url = _part(server, "url", str)
+        for name, variable in _part(server, "variables", dict).items():
+            url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
+        url = str(urljoin(api.uri, url))
+        if url.startswith(("http://", "https://")):
+            return url
+    return ""
 
 
 def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6508,13 +6777,12 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     import difflib
     import fnmatch
     chosen: set[str] = set()
-    known = set().union(*words.values())
     for word in [wanted] if isinstance(wanted, str) else wanted:
         meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
         pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
         hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(known)}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6522,209 +6790,272 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
-
-    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
-    """
-    path, _, query = key.partition("#")[0].partition("?")
-    left_out: list[str] = []
+@_refusing
+def _operation_tool(api: _Schemas, client: _Client, operation: _Operation, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it."""
+    method, key, node, base, name = operation
     body = _Body(api, node)
-    places: dict[str, _Object] = {}
+    places: dict[str, _Place] = {}
     properties: dict[str, Any] = {}
-    required: list[str] = []
-    definitions: dict[str, Any] = {}
-    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
-        argument = _argument_name(place, places)
-        references: list[Any] = []
+    used: list[str] = []
+    left_out: list[str] = []
+    for place in (*_parameter_places(api, client, operation), *body.places):
+        references: list[str] = []
         try:
-            schema = api.said(_schema_of(api, place), references)
-            definitions.update(api.definitions_of(references))
-        except ToolRegError as error:
-            if _is_needed(place):
-                raise
-            left_out.append(f"{place['name']}: {error}")
+            _style_of(place)
+            schema = api.said(place.schema, references)
+            api.definitions_of(references)
+        except ToolRegError as fault:
+            if place.needed:
+                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+            left_out.append(f"{place.name}: {fault}")
             continue
-        places[argument] = place
-        properties[argument] = _told(place, argument, schema)
-        required += [argument] if _is_needed(place) else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
-                  **({"$defs": definitions} if definitions else {})}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+        used += references
+        argument = _argument_name(place, places)
+        places[argument], properties[argument] = place, _told(place, argument, schema)
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in places.items() if place.needed]}
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
-        func=_operation_call(api, method, (path, query), node, places, body),
-        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
+        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
+        func=_operation_call(client, operation, places, body),
+        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
     return tool
 
 
-def _is_needed(place: _Object) -> bool:
-    return place["in"] == "path" or place.get("required") is True
+# --- the arguments
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a property of the body, or all of it."""
+
+    where: str
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
 
 
-def _schema_of(api: _Api, place: _Object) -> Any:
-    if place.get("content"):
-        place = api.follow(next(iter(place["content"].values())))
-    return place.get("schema", {})
+def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
+    path = operation.key.partition("#")[0].partition("?")[0]
+    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
+    if differing:
+        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+    places = []
+    for (where, name), node in nodes.items():
+        content = [api.follow(each) for each in _part(node, "content", dict).values()]
+        schema = next(iter(content), node).get("schema", {})
+        if (where, name.lower()) not in client.hidden:
+            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
+    return places
 
 
-def _told(place: _Object, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    about = [place["description"]] if isinstance(place.get("description"), str) else []
-    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
-    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
-                                                      argument) != place["name"] else []
-    if not isinstance(schema, dict):
-        return schema
-    return {**schema, **({"description": " ".join(about)} if about else {}),
-            **({"deprecated": True} if place.get("deprecated") is True else {})}
-
-
-def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
+def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place["name"] if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place["name"]) else _legal_name(place["name"])
+    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
     if name in taken:
-        name += "_body" if place["in"] == "property" else f"_{place['in']}"
+        name += "_body" if place.where == "property" else f"_{place.where}"
     while name in taken:
         name += "_"
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    found = []
-    for (where, name), node in nodes.items():
-        fault = _parameter_fault(api, node)
-        if fault and _is_needed(node):
-            raise ToolDefinitionError(fault)
-        if fault:
-            left_out.append(fault)
-        elif (where, name.lower()) not in api.hidden:
-            found.append(node)
-    return found
+def _told(place: _Place, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    if not isinstance(schema, dict):
+        return schema
+    about = [_part(place.node, "description", str) or schema.get("description", "")]
+    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
+    text = " ".join(filter(None, [*about, f"(sent as {place.name})" if is_renamed else ""]))
+    return {**schema, **({"description": text} if text else {}),
+            **({"deprecated": True} if place.node.get("deprecated") is True else {})}
 
 
-def _parameter_fault(api: _Api, node: _Object) -> str | None:
-    """Say why a parameter cannot be sent, or None."""
-    where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    media_types = list(node.get("content") or ())
-    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
-        return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
-    if style is not None and style not in _STYLES[where]:
-        return f"{where} parameter {name}: the style {style} is not supported"
-    return None
+# --- how an argument is written: as pairs of a name and an encoded text
+def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
+    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
+    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+        if isinstance(value, dict):
+            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
+            equals = "=" if explode else between
+            texts = [encode(key) + equals + text for key, text in pairs]
+        else:
+            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
+            pairs = [(name, text) for text in texts]
+        return pairs if explode and may_explode else [(name, between.join(texts))]
+    return write
 
 
-def _kind_of(media_type: str) -> str:
-    essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
+def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a[b][0]=value for each value in objects and lists that is none itself."""
+    if not isinstance(value, (dict, list)):
+        return [] if value is None else [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
+
+
+def _as_json(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    return [(name, encode(_printable(_write_json(value))))]
+
+
+_STYLES: dict[str, Callable[..., _Pairs]] = {
+    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
+    "pipeDelimited": _separated("%7C"), "deepObject": _nested, "json": _as_json}
+# where an argument goes -> the styles that can be written there, the usual one first
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "body": ("json",), **dict.fromkeys(
+    ("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+
+
+def _style_of(place: _Place) -> str:
+    """Give the style that an argument is written in, or say why it cannot be."""
+    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
+    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
+        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+    if style not in _STYLES_IN[where]:
+        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+    return "json" if is_json else style
+
+
+def _pairs_of(place: _Place, value: Any) -> _Pairs:
+    """Spell an argument in its style; null and what is empty are left out."""
+    if value is None or value == [] or value == {}:
+        return []
+    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
+    if isinstance(value, dict) and place.where == "property" and "style" not in place.node:
+        style = "json"
+    if place.where == "query" and place.node.get("allowReserved") is True:
+        encode = functools.partial(_percent_encoded, safe=_SPARED)
+    return _STYLES[style](place.name, value, place.node.get("explode", style == "form"), encode)
+
+
+def _percent_encoded(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
+
+
+def _joined_form(pairs: _Pairs) -> str:
+    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else _write_json(value)
+
+
+# --- the body
+_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
+                    "default deprecated externalDocs xml".split())
+_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Api, node: _Object) -> None:
-        body = api.follow(node.get("requestBody")) or {}
-        contents = body.get("content") or {}
-        self.needed = body.get("required") is True
-        self.places: list[_Object] = []
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+    def __init__(self, api: _Schemas, node: _Object) -> None:
+        body = api.follow(node.get("requestBody"))
+        contents = _part(body, "content", dict)
         by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        if not contents:
-            return
-        content = api.follow(contents[by_kind[self.kind]]) or {}
-        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
-        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
-        schema = content.get("schema", {})
-        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
-            told = api.follow(schema) if isinstance(schema, Mapping) else {}
-            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
-                                           if word in told}}
-        self.schema = schema
-        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
-        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+        media_type = by_kind.get(self.kind, "")
+        content = api.follow(contents.get(media_type))
+        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
+        self.encoding = _part(content, "encoding", dict)
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
+            told = api.follow(self.schema)
+            self.schema = {"type": "string", **{word: told[word] for word in (
+                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
+        whole = [_Place("body", "body", self.needed, self.schema, {})] if contents else []
+        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
-    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+    def _fields(self, api: _Schemas) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
-        schema = api.follow(given) if isinstance(given, Mapping) else {}
-        properties, required = schema.get("properties") or {}, _required_in(schema)
-        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
-        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
-                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
-                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+        schema = api.follow(self.schema)
+        properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
+        if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
-                for name, each in properties.items()]
+        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
+        self.files = {name: file for name, file in files.items() if file}
+        return [_Place("property", name, name in required, each, _part(self.encoding, name, dict))
+                for name, each in properties.items() if not api.is_read_only(each)]
 
-    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
-        """Say the schema of a file in a form, or of several, as that of its text."""
-        told = api.follow(schema) if self.kind == "parts" else None
-        if not isinstance(told, Mapping):
-            return schema
-        if told.get("type") == "array":
-            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
-        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
-        if not files:
-            return schema
-        told = self.files[name] = files[0]
-        about = "the file in base64" if "contentEncoding" in told else "the file's text"
-        return {"type": "string", "description": told.get("description") or about,
-                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
-
-    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
-        whole = [value for place, value in given if place["in"] == "body"]
-        value = whole[0] if whole else parts
-        if not whole and not parts and (not self.needed or not self.places):
+        if not whole and not fields and (not self.needed or not self.places):
             return None, ""
-        if self.kind == "json":
-            return _printable(_write_json(value)).encode(), self.type
-        if self.kind == "form":
-            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
-            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
-        if self.kind == "parts":
-            return self._multipart(value)
-        data, media_type = _as_bytes(value, self.schema)
-        return data, media_type or self.type
-
-    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        from uuid import uuid4
-        boundary, body = uuid4().hex, b""
-        rows = [(name, each) for name, value in fields.items() if value is not None
-                for each in (value if isinstance(value, list) else [value])]
-        for name, value in rows:
-            data, media_type = _as_bytes(value, self.files.get(name))
-            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
-            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
-                head += f'; filename="{_in_quotes(name)}"'
-                media_type = media_type or "application/octet-stream"
-            head += f"\r\ncontent-type: {media_type}" if media_type else ""
-            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        return body, media_type or self.type
 
 
-def _in_quotes(name: str) -> str:
-    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+def _json_body(body: _Body, value: Any) -> tuple[bytes, str]:
+    return _printable(_write_json(value)).encode(), ""
 
 
-def _is_file(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
-        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    return _joined_form([pair for name, value in fields.items() for pair in _pairs_of(
+        _Place("property", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
+
+
+def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    from uuid import uuid4
+    boundary, written = uuid4().hex, b""
+    rows = [(name, each) for name, value in fields.items() if value is not None
+            for each in (value if isinstance(value, list) else [value])]
+    for name, value in rows:
+        data, media_type = _as_bytes(value, body.files.get(name))
+        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+        head = f'content-disposition: form-data; name="{quoted}"'
+        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
+            head += f'; filename="{quoted}"'
+            media_type = media_type or "application/octet-stream"
+        head += f"\r\ncontent-type: {media_type}" if media_type else ""
+        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*", _json_body),
+    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
+    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
+
+
+def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
+    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
+    for part in api.parts_of(schema) if depth else ():
+        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
+        if any(marks) and part.get("type", "string") in ("string", ["string"]):
+            return part
+        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
+            file = _file_in(api, inner, depth - 1)
+            if file:
+                return file
+    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
@@ -6734,110 +7065,57 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
         return value.data, value.media_type
     if isinstance(value, (bytes, bytearray)):
         return bytes(value), ""
-    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
-    if isinstance(value, str) and str(encoding).lower() == "base64":
+    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
-            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+            raise ToolError(_MEND.format("a file is not base64")) from None
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- a call
-def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+# --- the request, and its answer
+def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
                     body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
-    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
-    api.sent.update(ways[0] if ways else ())
-    secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
-    secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
-    own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
+    if not operation.base:
+        raise ToolDefinitionError(_NO_SERVER)
+    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
+    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
+    secrets = client.secrets_for(operation.node["security"])
+    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
+
+    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
-        headers.update({"cookie": cookies} if cookies else {})
-        data, content_type = body.written(given)
-        headers.update({"content-type": content_type} if content_type else {})
-        pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
-        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
+        headers = {name.lower(): text for name, text in pairs_in("header", given)}
+        cookies = pairs_in("cookie", given, "=+/:@!$-._~")
+        cookie = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in cookies)
+        data, content_type = body.written({place.name: value for place, value in given if place.where == "property"},
+                                          [value for place, value in given if place.where == "body"])
+        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        query = "&".join(filter(None, (fixed, _joined_form(pairs_in("query", given)))))
+        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
+                                   timeout=client.timeout))
     return call
 
 
-def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
+def _path(parts: list[str], values: Mapping[str, str]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
     from urllib.parse import quote, unquote
-    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
     steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
     if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_NO_SEGMENT)
+        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
     return path
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_HALF_CHARACTER) from None
-
-
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
-             encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
-    found: list[tuple[str, str]] = []
-    for place, value in given:
-        if place["in"] == where and value is not None and value != [] and value != {}:
-            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
-            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
-    return found
-
-
-def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
-    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
-    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
-    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
-        return [(name, encode(_printable(_write_json(value))))]
-    if style == "deepObject":
-        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
-    if not isinstance(value, (dict, list)):
-        return [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
-    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
-    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
-    if explode and style != "simple":
-        return pairs
-    if isinstance(value, dict):
-        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
-    return [(name, between.join(text for _, text in pairs))]
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
-    if isinstance(value, (dict, list)):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{name}[{key}]", each)
-    elif value is not None:
-        yield name, value
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
 
 
 def _answer_in(response: _Response) -> Any:
@@ -6892,15 +7170,19 @@ class _SearchRegistry(ToolRegistry):
         """Give the schemas of find_tools and of what it found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and each not in self._disabled]
+        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+
+    def _is_enabled(self, name: str) -> bool:
+        return bool(super().get_schemas(name))
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name != "find_tools" and tool.name not in self._disabled}
-        found = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])[:self._limit]
+            for tool in self if tool.name != "find_tools"}
+        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
+        found = [name for name in best if self._is_enabled(name)][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
@@ -6920,7 +7202,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 8 9 10 network
+#    uses 1 7 9 10 network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
 _HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
@@ -7342,20 +7624,312 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+__all__ += ["McpClient", "McpError", "mcp_tools"]
+
+
+# ---------------------------------------------------------------------------
+# serve: the same tools for MCP clients
+#    uses 1 2 3 4 8 9 network
+# ---------------------------------------------------------------------------
+MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
+MAX_MESSAGE = 4 * 2**20     # bytes
+MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
+LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
+_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
+_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
+_ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
+_KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
+_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
+           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
+_LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
+_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
+_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
+               **dict.fromkeys((411, 413), {"Connection": "close"})}
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
+_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
+
+
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
 API_FORMATS += ("mcp",)
 _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
     key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
 
 
-__all__ += ["McpClient", "McpError", "mcp_tools"]
+class _Refused(Exception):
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-# ---------------------------------------------------------------------------
-# serve: the same tools for MCP clients
-#    uses nothing
-# ---------------------------------------------------------------------------
-# (to come)
+def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    rows = registry.get_schemas(api_format="mcp")
+    for row in rows:
+        if output := _output_schema(registry[row["name"]]):
+            row["outputSchema"] = output
+    return {"tools": rows}
+
+
+@functools.lru_cache(1024)
+def _output_schema(tool: Tool) -> dict[str, Any] | None:
+    """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
+    try:
+        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
+    except Exception:                           # a function without annotations, or what only looks like one
+        return None
+    return schema if schema.get("type") == "object" else None
+
+
+def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
+        raise _Refused(-32602, "name: must be text, and arguments an object")
+    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
+    text, is_error, structured = result.content, result.is_error, {}
+    if tool and not is_error and (output := _output_schema(tool)):
+        structured = {"structuredContent": to_json(result.value)}
+        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
+        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
+            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
+    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+    return {"content": blocks, "isError": is_error, **structured}
+
+
+def _media_block(media: Media, name: str) -> dict[str, Any]:
+    import base64
+    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": data, "mimeType": media.media_type}
+    return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
+
+
+def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    wished = params.get("protocolVersion")
+    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+
+
+_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
+    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
+    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
+           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
+}
+
+
+def _rpc_in(line: bytes | None) -> dict[str, Any]:
+    """Read a message; what it says in params is an object afterwards, if only an empty one."""
+    if line is None:
+        raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
+    try:
+        message = _read_json(line.decode())
+    except ValueError as error:
+        raise _Refused(-32700, f"the message is no JSON: {error}") from None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
+    params = message.get("params", {})
+    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
+
+
+def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
+    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
+    if stateless:
+        if not meta.keys() >= _META_NEEDED:
+            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
+        version = meta[_META_VERSION]
+        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
+                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
+        for name in said if headers is not None else ():
+            if said[name] is not None and said[name] != headers.get(name):
+                raise _Refused(-32020, f"{name}: the header does not say what the message says")
+    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
+        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
+                       supported=[*_SPOKEN], requested=str(version))
+
+
+def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
+    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+    import threading
+    import traceback
+    message = asked.value or {"params": {}}
+    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
+    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
+                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
+    known = message.get("id") if type(message.get("id")) in (str, int) else None
+
+    def reply(**part: Any) -> bytes:
+        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+
+    try:
+        asked.get()
+        if "id" not in message or message.keys() & {"result", "error"}:
+            return 202, b""                     # a notification, or an answer
+        if known is None or not isinstance(message.get("method"), str):
+            raise _Refused(-32600, _NO_REQUEST)
+        _check_version(message, meta, headers, stateless)
+        answer = _MCP_METHODS[stateless].get(message["method"])
+        if answer is None:
+            raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
+        result = answer(registry, message["params"])
+        return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
+    except _Refused as refused:
+        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
+    except BaseException as error:              # a hook failed, or a tool wants the program to end
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
+        traceback.print_exception(type(error), error, error.__traceback__)
+        return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
+
+
+def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
+    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
+    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
+    return None if tool is None else not tool.metadata.parallel
+
+
+def _messages_in(requests: Any) -> Iterator[_Outcome]:
+    while first := (rest := requests.readline(MAX_MESSAGE)):
+        while len(rest) == MAX_MESSAGE and not rest.endswith(b"\n"):        # too long: the rest is thrown away
+            rest = requests.readline(MAX_MESSAGE)
+        if first.strip():
+            yield _caught(_rpc_in, first if first is rest else None)
+
+
+def _serve_pipes(registry: ToolRegistry) -> None:
+    import threading
+    turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
+    nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
+    requests, replies = open(os.dup(0), "rb"), open(os.dup(1), "wb")
+    os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
+    os.dup2(2, 1)                               # stderr, and they cannot read what the client says
+
+    def reply(asked: _Outcome) -> None:
+        _, line = _replied(registry, asked)
+        with turn, contextlib.suppress(OSError):            # the client has gone
+            replies.write(line + b"\n" if line else b"")
+            replies.flush()
+
+    def reply_apart(asked: _Outcome) -> None:
+        reply(asked)
+        places.release()
+
+    for asked in _messages_in(requests):
+        if _is_bound(registry, asked) is False:
+            places.acquire()
+            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
+        else:
+            reply(asked)
+    deadline = time.monotonic() + LAST_SECONDS
+    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
+        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+
+def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
+    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
+    import hmac
+    places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
+    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
+        return 403
+    if token is not None and not hmac.compare_digest(given, token.encode()):
+        return 401
+    return None if headers.get_content_type() == "application/json" else 415
+
+
+def _body_in(request: Any) -> tuple[int | None, bytes]:
+    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
+    lengths = request.headers.get_all("content-length", [])
+    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
+        return (405 if request.path in ("/", "/mcp") else 404), b""
+    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
+        return 411, b""
+    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
+
+
+def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
+    import http.server
+    import socket
+    import threading
+    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+
+        def setup(self) -> None:
+            super().setup()
+            self.rfile.close()
+            self.wire = _Wire(self.connection, 0.0)
+            self.rfile = io.BufferedReader(self.wire)
+
+        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
+            super().handle_one_request()
+
+        def answer(self) -> None:
+            status, body = _body_in(self)
+            status, line = status or _refusal_of(self.headers, token, only_local), b""
+            if status is None:
+                asked = _caught(_rpc_in, body)
+                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                    status, line = _replied(registry, asked, self.headers)
+            self.connection.settimeout(MESSAGE_SECONDS)
+            self.send_response(status)
+            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
+                           "Content-Length": str(len(line))}.items():
+                self.send_header(*header)
+            self.end_headers()
+            self.wfile.write(line)
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
+
+        def log_message(self, *_: Any) -> None:
+            pass                                    # stderr is for what tools print
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            if places.acquire(blocking=False):
+                return super().process_request(request, client_address)
+            request.sendall(_BUSY)
+            return self.shutdown_request(request)
+
+        def process_request_thread(self, request: Any, client_address: Any) -> None:
+            super().process_request_thread(request, client_address)
+            places.release()
+
+        def handle_error(self, *_: Any) -> None:
+            pass                                    # a client has gone
+
+    with Server((host.strip("[]"), port), Handler) as server:
+        print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
+        server.serve_forever()
+
+
+def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
+    """Offer the tools of a registry to MCP clients, until they close stdin or Ctrl-C comes.
+
+    Without `http` the one client is the program that started this one; what tools print goes to stderr.
+    `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
+    """
+    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
+    if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
+        raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
+    if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
+        raise ValueError("token: must be visible ASCII text, and goes with http=")
+    if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
+        raise ValueError(_OPEN_DOOR.format(place[1]))
+    with contextlib.suppress(KeyboardInterrupt):
+        if place:
+            _serve_http(registry, place[1], int(place[2]), token)
+        else:
+            _serve_pipes(registry)
+
+
+__all__ += ["serve_mcp"]
 
 
 # ---------------------------------------------------------------------------
@@ -7636,6 +8210,105 @@ __all__ += ["HttpModel"]
 
 
 # ---------------------------------------------------------------------------
+# switch: what the words of other libraries are called here
+#    uses 1 9 10
+# ---------------------------------------------------------------------------
+_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
+    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+        "recover_tool_call_assistant_message",
+    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
+        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
+    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
+        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
+        "RefreshResult SchemaChangeKind",
+    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+        "update_namespace_metadata apply_metadata_config",
+    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
+        "get_disable_reason disable_by_tags",
+    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
+        "update_namespace requalify",
+    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
+        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
+        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
+        "PermissionRequest PermissionResult PermissionRule",
+    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
+        "TokenAuth",
+    "there is nothing to close but an McpClient": "close close_async",
+    "write ordinary Python: a tool may call other tools": "ptc",
+    "write ToolResult": "ToolCallResult ErrorResult ResultList",
+    "write ToolMetadata(tags={…}), any words": "ToolTag",
+    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+    "write ToolError": "ToolException",
+    "write registry.respond(message)": "ToolNode ToolExecutor",
+    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
+    "write serve_mcp(registry)": "FastMCP",
+    "write Injected": "InjectedToolArg",
+}
+_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+    (ToolRegistry, "__init__"): {
+        "name": "a registry has no name", "default_max_result_size": "write max_result=",
+        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+    (ToolRegistry, "register"): {
+        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
+        "method_name": "write name=", "args_schema": "write parameters=",
+        "timeout": "write metadata=ToolMetadata(timeout=…)",
+        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+    (ToolRegistry, "get_schemas"): {
+        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
+        "include_deferred": "write search_registry(registry)"},
+    (ToolRegistry, "merge"): {
+        "keep_existing": "write replace=True for the other's; a name that both have is refused",
+        "force_namespace": "write namespace="},
+    (ToolRegistry, "execute_tool_calls"): {
+        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+    (ToolMetadata, "__init__"): {
+        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
+        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
+        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
+        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
+            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
+             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+    (Tool, "__init__"): {
+        "callable": "write func=", "fn": "write func=",
+        "parameters_model": "write Tool.from_function(func, parameters=…)",
+        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
+        "method_name": "write name=", "is_async": "it is seen"},
+}
+
+
+def _tells(owner: type, method: str, words: dict[str, str]) -> None:
+    """Let a method say what to write instead of keywords that it has elsewhere."""
+    known = getattr(owner, method)
+
+    @functools.wraps(known)
+    def telling(*args: Any, **options: Any) -> Any:
+        for word in options:
+            if word in words:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+        return known(*args, **options)
+    setattr(owner, method, telling)
+
+
+_CALLED_HERE.update((word, f"{word} is not here: {here}")
+                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
+for _whose, _words in _WRITE_FOR_KEYWORDS.items():
+    _tells(*_whose, _words)
+
+
+# ---------------------------------------------------------------------------
 # cli: the command line, and the trace that it prints
 #    uses 1 3 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
@@ -7651,25 +8324,28 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "tool": ("tool    {text}", ["R-->>M: {text}"]),
     "call": ("model   calls {name} {text}  [{id}]", ["M->>R: {id}: {name} {text}"]),
     "reason": ("        because: {text}", ["note over M,R: because: {text}"]),
-    "result": ("tool    {name} answers [{id}] {text}",
-               ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}"]),
-    "error": ("tool    {name} fails [{id}] {text}", ["R--xM: tool message {id}: {text}"]),
+    "result": ("tool    {name} answers [{id}]{time} {text}",
+               ["R->>{tool}: {arguments}", "{tool}-->>R: {text}", "R-->>M: tool message {id}{time}"]),
+    "error": ("tool    {name} fails [{id}]{time} {text}", ["R--xM: tool message {id}{time}: {text}"]),
+    "image": ("        shows {text:.60}", ["note over M: shows an image"]),
 }
+_DATA_URL = "data:{};base64,{}"
+_Said = Iterable[tuple[str, dict[str, str]]]                # (key of _TRACE_ROWS, its words)
 
 
-def trace(messages: Iterable[Any], *, style: str = "text") -> str:
-    """Show who says what in a list of messages: as "text", or as a "mermaid" sequence diagram.
+def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style: str = "text") -> str:
+    """Show who says what in a list of messages: as "text", as a "mermaid" sequence diagram, or as an "html" page.
 
-    Whatever the messages hold, it cannot pass for another row, a terminal's command or Mermaid's syntax.
+    `results`: of the calls, for their times and media. Whatever the messages hold, it cannot pass for another row,
+    a terminal's command, Mermaid's syntax or markup. The page needs no network, no script and no other file.
     """
-    if style not in ("text", "mermaid"):
-        raise ValueError(f'style: must be "text" or "mermaid" (got {_shown(style)})')
-    said = _said(messages)
-    return _diagram(said) if style == "mermaid" else "\n".join(_row(*each) for each in said)
+    if style not in _TRACE_STYLES:
+        raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
+    return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
 
 
-def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (key of _TRACE_ROWS, its words) for all that each message says, as the messages come."""
+def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
     names: dict[str, str] = {}              # of the calls, by id
     for message in messages:
         plain = to_json(message)
@@ -7678,15 +8354,7 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
         speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
         blocks = plain.get("content") or plain.get("parts")
         for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-            keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
-            text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
-            if keys:
-                id, failed = str(piece[keys[0]]), piece.get("is_error") or text.startswith("Error: ")
-                name = names.get(id) or str(piece.get("name", "?"))
-                yield "error" if failed else "result", {"id": id, "name": name, "text": text}
-            elif text and isinstance(text, str):
-                yield speaker, {"text": text}
+            yield from _said_in(piece, speaker, names, results)
         for call in parse_tool_calls(message) if speaker == "model" else ():
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
@@ -7695,6 +8363,32 @@ def _said(messages: Iterable[Any]) -> Iterator[tuple[str, dict[str, str]]]:
             yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
             if reason is not None:
                 yield "reason", {"text": reason}
+
+
+def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield what a block says that is no call: a text, an image, the result of a call."""
+    import base64
+    piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
+    keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
+    text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
+    if keys:
+        id = str(piece[keys[0]])
+        result = results.get(id) or ToolResult(id, "", text)
+        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
+        yield "error" if failed else "result", {
+            "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
+            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+        for media in result.media:
+            yield "image", {"text": _DATA_URL.format(media.media_type, base64.b64encode(media.data).decode())}
+    elif text and isinstance(text, str):
+        yield speaker, {"text": text}
+    url = piece.get("image_url")            # an image, as the three APIs spell it
+    url = url.get("url") if isinstance(url, dict) else url
+    if isinstance(url, str):
+        yield "image", {"text": url}
+    for key, kind in (("source", "media_type"), ("inlineData", "mimeType")):
+        if isinstance(piece.get(key), dict) and isinstance(piece[key].get("data"), str):
+            yield "image", {"text": _DATA_URL.format(piece[key].get(kind), piece[key]["data"])}
 
 
 def _plain_text(content: Any) -> str:
@@ -7726,7 +8420,7 @@ def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
         if kind == "result":
             words = {**words, "arguments": arguments.get(words["id"], "")}
             tools.setdefault(words["name"], f"T{len(tools) + 1}")
-        drawn = {key: _in_diagram(word) for key, word in words.items()}
+        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
         lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
     taking_part = [f"participant {short} as {_in_diagram(name)}" for name, short in tools.items()]
     return "\n    ".join(["sequenceDiagram", "actor U as user", "participant M as model", "participant R as registry",
@@ -7740,6 +8434,61 @@ def _in_diagram(text: str) -> str:
     return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
 
 
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
+body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
+section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
+.user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
+.call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
+pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
+details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
+h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
+</style></head><body>
+<h1>{title}</h1>
+{rows}
+</body></html>"""
+_FOLDED = '<details class="{kind}" open><summary>{head}</summary><pre>\n{text}</pre></details>'
+_PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
+    "call": _FOLDED.replace("{head}", "calls <b>{name}</b> [{id}]"),
+    "result": _FOLDED.replace("{head}", "<b>{name}</b> answers [{id}]{time}"),
+    "error": _FOLDED.replace("{head}", "<b>{name}</b> fails [{id}]{time}"),
+    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
+}
+_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
+# pictures that a browser only paints: SVG, say, could do more
+_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
+
+
+def _page(said: _Said) -> str:
+    """Write a page of HTML; nothing is cut, and an image that is not in the messages themselves stays an address."""
+    import html
+    rows = []
+    for kind, words in said:
+        if kind == "image":
+            kind = "picture" if _PAINTED.match(words["text"]) else kind
+        elif kind in _PAGE_ROWS:
+            words = {**words, "text": _indented(words["text"])}
+        safe = {key: html.escape(_seen(word, len(word))) for key, word in words.items()}
+        rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
+    return _PAGE.format(title="A conversation with tools", rows="\n".join(rows))
+
+
+def _indented(text: str) -> str:
+    """Spread JSON over lines, where nothing but white space changes by it."""
+    try:
+        spread = json.dumps(_read_json(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+    return spread if re.sub(r"\s", "", spread) == re.sub(r"\s", "", text) else text
+
+
+_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
+    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
+
+
 # --- showing a flow as it happens
 def _print(text: str, end: str = "\n") -> None:
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
@@ -7747,105 +8496,214 @@ def _print(text: str, end: str = "\n") -> None:
     print(text, end=end, flush=True)
 
 
-def _show(messages: Iterable[Any], mermaid: str | None, streamed: list[str]) -> None:
-    """Print messages as they come, but for a text that was `streamed`; draw them at the end, whatever ends them.
-
-    `mermaid`: the file for the drawing; "-" is stdout, and nothing else is printed then.
-    """
-    said = []
+def _show(messages: Iterable[Any], results: Mapping[str, ToolResult], streamed: list[str]) -> None:
+    """Print messages as they come, but for a text that was `streamed`."""
     try:
-        with contextlib.redirect_stdout(io.StringIO() if mermaid == "-" else sys.stdout):
-            for kind, words in _said(messages):
-                said.append((kind, words))
-                _print("" if kind == "model" and streamed else _row(kind, words))
-                streamed.clear()
+        for kind, words in _said(messages, results):
+            _print("" if kind == "model" and streamed else _row(kind, words))
+            streamed.clear()
     finally:
         if streamed:                        # and then it broke off
             _print("")
-        if mermaid == "-":
-            print(_diagram(said))
-        elif mermaid:
-            with open(mermaid, "w", encoding="utf-8") as file:
-                print(_diagram(said), file=file)
+            streamed.clear()
 
 
-# --- the demo
-_DEMO = (                   # (title, question, whether a reason is asked for)
-    ("One question, one tool", "北京今天天气如何？", False),
-    ("Two tools at once, and a wrong call that is mended",
-     "What time is it in Oslo, and how will the weather be for three days?", False),
-    ("With a reason: toolcall_reason", "How is the weather in Oslo?", True),
-)
-_STEPS = {                  # (what the message before was, what this one is): the step that begins with it
-    ("", "user"): "1. The question goes to the model, with the schema of every tool:",
-    ("user", "calls"): "2. The model answers with calls. It runs nothing itself:",
-    ("calls", "tool"): "3. The registry checks the arguments, runs the functions, and answers each call by its id:",
-    ("tool", "calls"): "2. again: the model reads the error and mends its call:",
-    ("tool", "assistant"): "4. The model reads the tool messages and answers. No call, so this is the end:",
-}
-_TOPICS = {"天气": "weather", "weather": "weather", "time": "time"}     # a question has -> a tool's name has
-_FACTS = {"string": "北京|Oslo", "integer": "three"}                    # type of a parameter -> what a question may say
+def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult]) -> None:
+    """Write the files that are asked for by --mermaid and --html."""
+    for style in ("mermaid", "html"):
+        if path := getattr(options, style):
+            with open(path, "w", encoding="utf-8") as file:
+                print(trace(messages, results, style=style), file=file)
 
 
-def _demo_registry() -> ToolRegistry:
-    def get_weather(city: str, days: int = 1) -> str:
-        """Get the weather forecast for a city."""
-        return f"{city}: sunny, 25 °C, for {days} day(s)"
-
-    def get_time(city: str) -> dict[str, str]:
-        """Get the local time in a city."""
-        return {"city": city, "time": "14:05"}
-
-    return ToolRegistry([get_weather, get_time])
+# --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
+_Given = Callable[..., Any]
 
 
-def _demo_model(*, messages: list[Any], tools: Sequence[Any] = (), tool_choice: Any = None) -> dict[str, Any]:
-    """Play the language model by rules: of the tools it knows only the schemas and messages that it is sent."""
-    asked = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    question, calls = messages[asked]["content"], list[ToolCall]()
-    names = {call.id: call.name for message in messages for call in parse_tool_calls(message)}
-    told = {names[each["tool_call_id"]]: each["content"] for each in messages[asked:] if each["role"] == "tool"}
-    for function in (tool["function"] for tool in tools):
-        name, answer = function["name"], told.get(function["name"], "Error: not called yet")
-        if answer.startswith("Error: ") and any(word in question and topic in name for word, topic in _TOPICS.items()):
-            facts = {key: re.search(_FACTS[schema["type"]], question)
-                     for key, schema in function["parameters"]["properties"].items()}
-            arguments: dict[str, Any] = {key: fact[0] for key, fact in facts.items() if fact}
-            if TOOLCALL_REASON in facts:
-                arguments[TOOLCALL_REASON] = f"the question is: {question}"
-            arguments.update(dict.fromkeys(re.findall(r'- (\w+): "three" is not an integer', answer), 3))
-            calls.append(ToolCall(f"call_{len(names) + len(calls) + 1}", name, arguments))
-    return build_assistant_messages(calls)[0] if calls else {
-        "role": "assistant", "content": "I found: " + "; ".join(told.values())}
+def _lesson_1(scripted_model: _Given, trace: _Given) -> None:
+    """One call by hand: the model only writes, your program runs the function."""
+    import json
+
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    # this is all that the model knows of the function
+    tools = [{"type": "function", "function": {
+        "name": "get_weather", "description": "Get the weather forecast for a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+    model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}))     # a script plays the model
+    messages = [{"role": "user", "content": "How is the weather in Oslo?"}]
+    answer = model(messages=messages, tools=tools)
+    messages.append(answer)
+    # it answered with a call: a name, arguments as JSON text, and an id that the result has to bear
+    for call in answer.get("tool_calls") or ():
+        content = get_weather(**json.loads(call["function"]["arguments"]))
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+    print(*[json.dumps(message, ensure_ascii=False) for message in messages], sep="\n")
+    # the same in one line, which describes the function, checks the arguments and answers whatever goes wrong
+    print(ToolRegistry([get_weather]).respond(answer))
 
 
-def _demo(options: Any) -> None:
-    """Show the message flow of three questions, with a script for a model."""
-    _show(_demo_messages(options.step), options.mermaid, [])
+def _lesson_2(scripted_model: _Given, trace: _Given) -> None:
+    """The loop: ask, run what the model calls, append what came of it, until it calls nothing."""
+    import json
+
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    def get_time(city: str) -> str:
+        "Get the local time in a city."
+        return f"{city}: 14:05"
+
+    functions = {"get_weather": get_weather, "get_time": get_time}
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tools = [{"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": city}}
+             for name, function in functions.items()]
+    script = ([ToolCall("call_1", "get_weather", {"city": "Oslo"}), ToolCall("call_2", "get_time", {"city": "Oslo"})],
+              "It is 14:05, and sunny at 25 °C.")
+    model, messages = scripted_model(*script), [{"role": "user", "content": "Time and weather in Oslo?"}]
+    for _ in range(10):                                 # a model that never stops calling has to be stopped
+        answer = model(messages=messages, tools=tools)  # 1. ask, with the whole history and all tools
+        messages.append(answer)                         # 2. append the answer as it is
+        if not answer.get("tool_calls"):                # 3. no calls: that was the last word
+            break
+        for call in answer["tool_calls"]:               # 4. run each call, and append its result, by its id
+            content = functions[call["function"]["name"]](**json.loads(call["function"]["arguments"]))
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+    print(trace(messages))
+    # the same in one line; there a wrong name or wrong arguments end nothing, as they would above
+    print(run_agent(scripted_model(*script), messages[:1], ToolRegistry([get_weather, get_time]))[-1]["content"])
 
 
-def _demo_messages(wait: bool) -> Iterator[dict[str, Any]]:
-    """Yield every message of the demo; before it print which step it is, after it what travels."""
-    _print("The model here is a script that reads the schemas and the tool messages; all else is real.")
-    registry, talk, got = _demo_registry(), list[Any](), dict[str, str]()
-    registry.before_call = lambda call, reason: got.update({call.id: _write_json(call.arguments)})
-    for number, (title, question, registry.think_augment) in enumerate(_DEMO, 1):
-        _print(f"\n=== {number}. {title} ===")
-        asked, before = {"role": "user", "content": question}, ""
-        for message in itertools.chain([asked], agent_loop(_demo_model, [*talk, asked], registry)):
-            kind = "calls" if message.get("tool_calls") else message["role"]
-            if (before, kind) in _STEPS:
-                if wait and talk:
-                    _print("[Enter] ", end="")
-                    sys.stdin.readline()
-                _print(f"\n{_STEPS[before, kind]}")
-            yield message
-            for travels in [message, *(registry.get_schemas() if kind == "user" else ())]:
-                _print(f"        {_write_json(travels)}")
-            if registry.think_augment and kind == "tool":
-                _print(f"        (the function got {got[message['tool_call_id']]}, without the reason)")
-            talk.append(message)
-            before = kind
+def _lesson_3(scripted_model: _Given, trace: _Given) -> None:
+    """Three ways to route a call to its function: an if for each, a table, a registry."""
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    def by_if(name: str, arguments: dict[str, str]) -> str | None:
+        if name == "get_weather":
+            return get_weather(**arguments)
+        return None                                     # a forgotten or invented name: nobody hears of it
+
+    def by_table(name: str, arguments: dict[str, str]) -> str:
+        return {"get_weather": get_weather}[name](**arguments)
+
+    registry = ToolRegistry([get_weather])              # it also describes them: registry.get_schemas()
+    for name in "get_weather", "weather":
+        print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
+        try:
+            print("  by table:", by_table(name, {"city": "Oslo"}))
+        except KeyError as error:
+            print("  by table: the program ends with a KeyError:", error)
+        print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
+    # an error that reaches the model is one that it can mend
+    wrong, right = (ToolCall(f"call_{name}", name, {"city": "Oslo"}) for name in ("weather", "get_weather"))
+    print(trace(run_agent(scripted_model(wrong, right, "Sunny."), "How is the weather in Oslo?", registry)))
+
+
+def _lesson_4(scripted_model: _Given, trace: _Given) -> None:
+    """A wrong call, corrected: three ways to validate, and what each lets through."""
+    import typing  # noqa: F401         # annotations use it
+
+    def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
+        "Book a room in a hotel."
+        return f"booked a {room} room for {nights} nights"
+
+    def not_at_all(arguments: dict[str, typing.Any]) -> str:
+        return book(**arguments)                        # Python looks at the names alone
+
+    def by_hand(arguments: dict[str, typing.Any]) -> str:
+        if not isinstance(arguments.get("nights"), int):
+            return "Error: nights must be a number"     # and whoever wrote this did not think of room
+        return book(**arguments)
+
+    registry = ToolRegistry([book])
+    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
+        print(arguments)
+        for check in not_at_all, by_hand:
+            try:
+                print(f"  {check.__name__}:", check(arguments))
+            except TypeError as error:
+                print(f"  {check.__name__}: the program ends with a TypeError:", error)
+        print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
+    wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
+    model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
+    print(trace(run_agent(model, "Book a large room for two nights.", registry)))
+
+
+def _lesson_5(scripted_model: _Given, trace: _Given) -> None:
+    """tool_choice: when the model may, must, or must not call, and which tool."""
+    def get_weather(city: str) -> str:
+        "Get the weather forecast for a city."
+        return f"{city}: sunny, 25 °C"
+
+    registry = ToolRegistry([get_weather])
+    when = {
+        "auto": "the model decides: in a chat, nearly always",
+        "required": "it has to call something first: where an answer without looking would be a guess",
+        "get_weather": "it has to call this tool first: where your program knows the next step",
+        "none": "it must not call: where all is known and the answer is to be written",
+    }
+    for choice, use in when.items():
+        print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
+        # the script does what a model may do that does not care: servers take tool_choice for a wish, too
+        model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
+        messages = run_agent(model, "How is the weather in Oslo?", registry, tool_choice=choice)
+        print(trace(messages))
+    # after the first call a loop goes back to "auto": "required" in every turn would never end
+
+
+def _lesson_6(scripted_model: _Given, trace: _Given) -> None:
+    """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
+    registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
+
+    @registry.register
+    def delete_file(path: str) -> str:
+        "Delete a file."
+        return f"{path} is deleted"                     # it never sees the reason
+
+    def approve(call: ToolCall, reason: str | None) -> None:
+        print(f"? {call.name} {call.arguments}, because: {reason}")
+        if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
+            raise ToolError("Error: the user did not allow this. Ask which file is meant.")
+
+    registry.before_call = approve                      # it sees exactly what is about to run
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
+    model = scripted_model(
+        ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"}),
+        ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"}),
+        "Done: /tmp/old.txt is gone.")
+    print(trace(run_agent(model, "Delete the old file.", registry)))
+
+
+_LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
+
+
+def _lesson(options: Any) -> None:
+    """Print a lesson's program and run it; without a number, list the lessons."""
+    import textwrap
+    if options.number:
+        lesson = _LESSONS[options.number - 1]
+        program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
+        names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
+        _print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
+        print(f"from toolreg import {', '.join(names)}\n{program}")
+        _print("=== What it prints ===\n")
+        shown: list[Any] = []
+        model = None if options.model is None else _model_of(options, None)
+
+        def show(messages: list[Any]) -> str:
+            shown.extend(messages)
+            return trace(messages)
+
+        lesson(scripted_model if model is None else lambda *script: model, show)
+        _draw(options, shown, ())
+    _print("\n=== Lessons: python toolreg.py lesson N ===")
+    for number, lesson in enumerate(_LESSONS, 1):
+        print(f"{number}  {lesson.__doc__}")
 
 
 # --- vendor: a copy of this file that has the chapters that one needs
@@ -7932,30 +8790,29 @@ def _tidied(source: str) -> str:
 def _vendor(options: Any) -> None:
     """Make a copy of this file: its core, and the chapters that are asked for."""
     import hashlib
+    import textwrap
     source = _source_of(sys.modules[__name__])
     body = _SEALED.split(source)[-1]        # of a copy: without its first lines
     chapters = _file_parts(body)[1]
     if options.list:
-        _list_chapters(body, chapters)
+        core = body.count("\n") - sum(chapter.text.count("\n") for chapter in chapters.values())
+        print(f"{'core':<10} {core:>5}  what all of them use")
+        for name, (title, uses, text) in chapters.items():
+            needs = _listed(other for other in chapters if other in uses)
+            print(f"{name:<10} {text.count(chr(10)):>5}  {title}{f' · needs {needs}' if needs else ''}")
         return
     kept = _wanted(chapters, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
-    text = (f"# toolreg {__version__}, made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
             f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _list_chapters(body: str, chapters: dict[str, _Chapter]) -> None:
-    lines = {name: chapter.text.count("\n") for name, chapter in chapters.items()}
-    print(f"{'core':<10} {body.count(chr(10)) - sum(lines.values()):>5}  what all of them use")
-    for name, (title, uses, _) in chapters.items():
-        needs = _listed(other for other in chapters if other in uses)
-        print(f"{name:<10} {lines[name]:>5}  {title}{f' · needs {needs}' if needs else ''}")
 
 
 def _put(path: str | None, text: str, force: bool) -> None:
@@ -7978,8 +8835,10 @@ def _put(path: str | None, text: str, force: bool) -> None:
 
 
 # --- the other commands
-_NO_MODEL = ("chat: no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
+_NO_MODEL = ("no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
              "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
+_NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead."
+_STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
 def _list(options: Any) -> None:
@@ -7999,33 +8858,145 @@ def _call(options: Any) -> None:
     registry = _tools_at(options.target)
     if len(registry) != 1:
         raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], options.arguments)
+    result = registry.invoke(registry.list_tools()[0], _given_text(options.arguments))
     if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: "))
+        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
     print(result.content)
 
 
+def _serve_tools(options: Any) -> None:
+    """Offer the tools of a module to MCP clients, on stdin and stdout or over HTTP; print what a client has to know."""
+    serve_mcp = _from_chapter("serve_mcp")
+    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+        registry = _tools_at(options.target)
+    place, colon, name = options.target.rpartition(":") if ":" in options.target[2:] else (options.target, "", "")
+    place = os.path.abspath(place) if os.path.exists(place) else place
+    entry = {"url": f"http://{options.http}/mcp"} if options.http else {
+        "command": sys.executable, "args": [os.path.abspath(__file__), "serve", place + colon + name]}
+    known = re.sub(r"\.py\Z", "", os.path.basename(place))
+    print(json.dumps({"mcpServers": {known: entry}}, indent=2), file=sys.stderr)
+    serve_mcp(registry, http=options.http, token=options.token)
+
+
+def _from_chapter(word: str) -> Any:
+    if word not in globals():
+        raise ToolRegError(_needs_chapter(word))
+    return globals()[word]
+
+
+def _model_of(options: Any, on_delta: Callable[[str], None] | None) -> Model:
+    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    key = os.environ.get("OPENAI_API_KEY")
+    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
+    name = options.model or os.environ.get("OPENAI_MODEL")
+    http_model = _from_chapter("HttpModel")
+    if not base_url or not name:
+        raise ToolRegError("which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
+    model = http_model(base_url, name, api_key=key, on_delta=on_delta)
+
+    @functools.wraps(model)
+    def waiting(**request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return model(**request)
+    return waiting
+
+
 def _chat(options: Any) -> None:
-    """Let a model answer a question with the tools of a module."""
-    streamed: list[str] = []
+    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    streamed, results = list[str](), dict[str, ToolResult]()
 
     def stream(text: str) -> None:
         _print(_row("model", {"text": text})[8 if streamed else 0:], end="")
         streamed.append(text)
 
-    http_model, key = globals().get("HttpModel"), os.environ.get("OPENAI_API_KEY")
-    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
-    name = options.model or os.environ.get("OPENAI_MODEL")
-    if http_model is None:
-        raise ToolRegError(f'chat: {_needs_chapter("HttpModel")}')
-    if not base_url or not name:
-        raise ToolRegError("chat: which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
-    registry = _tools_at(options.target)
-    registry.think_augment = registry.think_augment or options.think
-    model = http_model(base_url, name, api_key=key, on_delta=stream if options.stream else None)
-    asked = {"role": "user", "content": options.question}
-    loop = agent_loop(model, [asked], registry, max_turns=options.max_turns, tool_choice=options.choice)
-    _show(itertools.chain([asked], loop), options.mermaid, streamed)
+    model = _model_of(options, stream if options.stream else None)
+    registry = _watched(_tools_at(options.target), options, results)
+    messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
+    talking = options.question is None and sys.stdin.isatty()
+    for question in _questions() if talking else [_given_text(options.question)]:
+        messages += build_tool_result_messages(         # where somebody stopped: no API takes calls without
+            [ToolResult(call.id, call.name, _STOPPED, is_error=True) for call in _unanswered(messages, "openai-chat")])
+        asked = {"role": "user", "content": question}
+        try:
+            loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
+                              tool_choice=options.choice)
+            new = _recorded(itertools.chain([asked], loop), messages, options.save)
+            if talking:
+                next(new)                   # who has typed it has seen it
+            _show(new, results, streamed)
+        except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+            if not talking:
+                raise
+            _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+        finally:
+            _draw(options, messages, results.values())
+
+
+def _given_text(text: str | None) -> str:
+    return sys.stdin.read() if text in (None, "-") else text or ""
+
+
+def _questions() -> Iterator[str]:
+    """Yield what a person writes, line by line, until Ctrl-D."""
+    try:
+        import readline  # noqa: F401       # lines can be edited where it is
+    except ImportError:
+        pass
+    print("Ctrl-C stops an answer, Ctrl-D ends.")
+    while True:
+        try:
+            if question := input("\n> ").strip():
+                yield question
+        except EOFError:
+            print()
+            return
+        except KeyboardInterrupt:           # on purpose: half a line is given up, not the conversation
+            print()
+
+
+def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
+    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
+    before, after = registry.before_call, registry.after_call
+
+    def allow(call: ToolCall, reason: str | None) -> Any:
+        if options.ask and not _is_allowed(f"run {call.name} {_write_json(call.arguments)}? [y/N] "):
+            raise ToolError(_NOT_ALLOWED)
+        return before and before(call, reason)
+
+    def keep(call: ToolCall, result: ToolResult) -> Any:
+        results[result.tool_call_id] = result
+        return after and after(call, result)
+    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
+                         max_workers=1 if options.ask else registry.max_workers)
+
+
+def _is_allowed(question: str) -> bool:
+    try:
+        return input(_seen(question)).strip().lower() in ("y", "yes")
+    except EOFError:                        # nobody is there to allow it
+        return False
+
+
+def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
+    """Pass new messages on, and keep them: in the list, and in the file if there is one."""
+    for message in new:
+        messages.append(message)
+        if path:
+            with open(f"{path}.new", "w", encoding="utf-8") as file:
+                json.dump(to_json(messages), file, ensure_ascii=True, indent=1)
+            os.replace(f"{path}.new", path)             # at once: what is there is never half a file
+        yield message
+
+
+def _saved(path: str | None) -> list[Any]:
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        messages = _caught(_read_json, file.read()).value
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        raise ToolRegError(f"{path}: holds no messages")
+    return messages
 
 
 def _tools_at(target: str) -> ToolRegistry:
@@ -8054,39 +9025,65 @@ def _module_at(place: str) -> Any:
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
     is_file = file.endswith(".py")
-    if is_file and not os.path.exists(place):
-        raise ToolRegError(f"{place}: there is no such file")
+    if is_file != os.path.isfile(place):
+        raise ToolRegError(f"{place}: {'there is no such file' if is_file else 'is no Python file (*.py)'}")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file[:-3] if is_file else place)
+    except SyntaxError as error:
+        where = f"\n{error.filename}, line {error.lineno}: {(error.text or '').strip()}" if error.text else ""
+        raise ToolRegError(f"{place}: is no Python: {error.msg}{where}") from error
     except (Exception, SystemExit) as error:
-        raise ToolRegError(f"{place}: {_error_text(error)}") from error
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
     if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
         raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
     return module
 
 
+def _own_lines(error: BaseException | None) -> str:
+    """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
+    import traceback
+    python = os.path.dirname(os.__file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__ if error else None)
+              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__]
+    return "".join(f"\n{frame.filename}, line {frame.lineno}: {frame.line}" for frame in frames[-3:])
+
+
 _SWITCH = {"action": "store_true"}
-_DRAWN = {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"}
 _TARGET: dict[str, Any] = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
-_COMMANDS: dict[str, tuple[Callable[[Any], None], dict[str, Any]]] = {
-    "demo": (_demo, {"--step": {**_SWITCH, "help": "wait for Enter at each step"},
-                     "--mermaid": {**_DRAWN, "nargs": "?", "const": "-"}}),
-    "list": (_list, _TARGET),
-    "schema": (_schema, {**_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
-    "call": (_call, {**_TARGET, "arguments": {"metavar": "JSON"}}),
-    "vendor": (_vendor, {
+_DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
+          "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
+_BASE_URL = {"help": "of the model; else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"}
+# name: (what it does, an example, its arguments)
+_COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
+    "lesson": (_lesson, "lesson 2", {
+        "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
+        "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays (else OPENAI_MODEL)"},
+        "--base-url": _BASE_URL, **_DRAWN}),
+    "list": (_list, "list my_tools.py", _TARGET),
+    "schema": (_schema, "schema my_tools.py:add --format anthropic", {
+        **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
+    "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
+        **_TARGET, "arguments": {"metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
+    "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
+        **_TARGET, "question": {"nargs": "?", "help": "(-: from stdin; without it, a conversation)"},
+        "--model": {"metavar": "NAME", "help": "else OPENAI_MODEL"}, "--base-url": _BASE_URL,
+        "--system": {"metavar": "TEXT", "help": "what the model is told first"},
+        "--think": {**_SWITCH, "help": "ask the model for its reasons"},
+        "--ask": {**_SWITCH, "help": "ask before every call that runs"},
+        "--save": {"metavar": "FILE", "help": "keep the messages there as JSON, and go on from them"},
+        "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
+        "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
+        "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
+    "serve": (_serve_tools, "serve my_tools.py --http 127.0.0.1:8000", {
+        **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
+        "--token": {"help": "what a client over HTTP has to send"}}),
+    "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
         "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
         "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
         "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
         "--force": {**_SWITCH, "help": "overwrite FILE, whatever it is"}}),
-    "chat": (_chat, {**_TARGET, "question": {}, "--think": {**_SWITCH, "help": "ask the model for its reasons"},
-                     "--base-url": {"help": "else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"},
-                     "--model": {"help": "its name (else OPENAI_MODEL)"}, "--mermaid": _DRAWN,
-                     "--max-turns": {"type": int, "default": 10, "help": "calls of the model, at most (10)"},
-                     "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
-                     "--stream": {**_SWITCH, "help": "print the text as it comes"}}),
 }
 
 
@@ -8097,18 +9094,30 @@ def _options_of(argv: Sequence[str]) -> Any:
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.")
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
+                    epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
+    parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, arguments) in _COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+    for name, (run, example, arguments) in _COMMANDS.items():
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__,
+                                      epilog=f"example: python toolreg.py {example}")
         command.set_defaults(run=run)
         for argument, settings in arguments.items():
             command.add_argument(argument, **settings)
-    return parser.parse_args(argv)
+    options, more = parser.parse_known_args(argv)
+    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
+        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
+    if more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return options
+
+
+def _print_error(error: object) -> None:
+    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command (`--help` lists them; without one, the demo) and give the exit status."""
+    """Run a command (`--help` lists them; without one, a lesson) and give the exit status."""
     if __name__ == "__main__":              # the files that import this one are to find this very module
         for name in ("toolreg", getattr(__spec__, "name", "toolreg")):
             sys.modules.setdefault(name, sys.modules["__main__"])
@@ -8116,14 +9125,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
-        options = _options_of((sys.argv[1:] if argv is None else argv) or ["demo"])
+        options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
         options.run(options)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
     except (ToolRegError, OSError, ValueError) as error:
-        print("toolreg:", " ".join(_seen(str(error)).split()), file=sys.stderr)
+        _print_error(error)
         return 2
     return 0
 

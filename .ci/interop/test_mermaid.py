@@ -1,5 +1,6 @@
 """The diagrams of `trace`, drawn by Mermaid in a real browser: what is read there is what was said."""
 
+import html
 import json
 import pathlib
 import re
@@ -103,19 +104,39 @@ def shown(text):
     return flat(toolreg._seen(text, toolreg.DIAGRAM_CHARACTERS))
 
 
-def test_the_demo_is_drawn(node, node_modules, chromium, tmp_path, capsys):
-    assert toolreg.main(["demo", "--mermaid"]) == 0
-    (drawn,) = draw([capsys.readouterr().out], node, node_modules, chromium, tmp_path / "demo.png")
-    assert (tmp_path / "demo.png").stat().st_size > 20_000
+def test_a_lesson_is_drawn(node, node_modules, chromium, tmp_path):
+    assert toolreg.main(["lesson", "2", "--mermaid", str(tmp_path / "flow.mmd")]) == 0
+    text = (tmp_path / "flow.mmd").read_text("utf-8")
+    (drawn,) = draw([text], node, node_modules, chromium, tmp_path / "lesson.png")
+    assert (tmp_path / "lesson.png").stat().st_size > 20_000
     assert set(drawn["texts"]["actor"]) == {"user", "model", "registry", "get_weather", "get_time"}
     assert {
-        "北京今天天气如何？",
-        'call_1: get_weather {"city": "北京"}',
-        "北京: sunny, 25 °C, for 1 day(s)",
+        "Time and weather in Oslo?",
+        'call_1: get_weather {"city": "Oslo"}',
+        "Oslo: sunny, 25 °C",
         "tool message call_1",
-        '- days: "three" is not an integer',
     } <= set(drawn["texts"]["messageText"])
-    assert drawn["texts"]["noteText"] == ["because: the question is: How is the weather in Oslo?"]
+
+
+def test_nothing_runs_on_the_page_of_a_hostile_history_and_nothing_is_lost(chromium, tmp_path):
+    wave = "document.title='it ran'"
+    hostile = [*HOSTILE, f"<script>{wave}</script>", f'</pre></section><img src=x onerror="{wave}">', "\ud800",
+               "</style><style>body{display:none}</style>", f"<iframe src=\"javascript:{wave}\">", "&lt;b&gt;",
+               "\n\nleading"]
+    flow = [message for text in hostile for message in conversation(text, "c1", text)]
+    hostile.append("x" * 5_000_000 + "END")
+    flow.append({"role": "user", "content": hostile[-1]})
+    (tmp_path / "page.html").write_text(toolreg.trace(flow, style="html"), "utf-8")
+    browser = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    with open(tmp_path / "seen.html", "wb") as file:        # a file, since its children may outlive it
+        subprocess.run([*browser, f"file://{tmp_path}/page.html"], stdout=file, stderr=file, timeout=120)
+    seen = (tmp_path / "seen.html").read_text("utf-8")
+    seen = seen[seen.index("<html"):seen.index("</html>")]
+    assert "<title>A conversation with tools</title>" in seen
+    assert set(re.findall(r"<([a-z0-9]+)", seen)) == set(
+        "html head meta title style body h1 h2 section details summary pre b".split())
+    for text in hostile:
+        assert html.escape(toolreg._seen(text, len(text)), quote=False) in seen, text[:80]
 
 
 @pytest.fixture(scope="module")
