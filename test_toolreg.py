@@ -8206,6 +8206,140 @@ def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the
         assert openapi_tools(document).refused == {"op": f"a: {told}"}
 
 
+def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
+    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    document = describe(json_body({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {}}}]}),
+                        method="post", components={"schemas": {"A": closed}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
+
+
+def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
+    either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
+    tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
+            "required": ["all"]}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}), method="post",
+                        components={"schemas": {"Tree": tree}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": [{"all": [1, {"all": [2]}]}]}) and not check({"body": [{"all": [{"all": ["x"]}]}]})
+
+
+@pytest.mark.parametrize("base, reference", [
+    ({"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, {"$ref": "#/components/schemas/Pet"}),
+    ({"kind": {"type": "string"}}, {"allOf": [{"$ref": "#/components/schemas/Pet"}], "nullable": True}),
+    ({"kind": {"type": "string"}}, {"$ref": "#/components/schemas/Pet", "nullable": True})])
+def test_kinds_are_told_apart_also_where_the_base_lists_them_or_stands_in_an_allof_alone(base, reference):
+    def kind(more):
+        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
+    pet = {**PET, "properties": base, "additionalProperties": False}
+    document = describe(json_body({"properties": {"pet": reference}}), method="post", components={"schemas": {
+        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"pet": {"kind": "Cat", "lives": 9}}) and check({"pet": {"kind": "Dog", "breed": "b"}})
+    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}):
+        assert not check({"pet": wrong})
+
+
+@pytest.mark.parametrize("schema, fits, does_not_fit", [
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "nullable": True}, [None, {"n": 1}],
+     [{"n": "x"}, 1]),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None}, [{}, {"a": 1}], [1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2", "required": True}, [[1, 2, 3]],
+     [[], ["x"]]),
+    ({"type": "object", "required": ["a", "a"], "properties": {"a": None}}, [{"a": 1}], [{}]),
+    ({"type": "object", "patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}},
+     [{"x": 1, "b": 2}], [{"x": "1"}])])
+def test_a_schema_that_is_written_oddly_means_what_its_author_meant(schema, fits, does_not_fit):
+    document = describe(json_body({"type": "object", "properties": {"v": schema}, "required": ["v"]}), method="post")
+    check = only(openapi_tools(document))._validator.is_valid
+    assert all(check({"v": value}) for value in fits) and not any(check({"v": value}) for value in does_not_fit)
+
+
+def test_definitions_are_said_once_and_shared_by_all_that_need_the_same():
+    first, *others = openapi_tools(ring(30))
+    assert len(first.parameters["$defs"]) == 30
+    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+
+
+def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
+    deep = {"style": "deepObject", "explode": True}
+    created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
+                         {"type": "integer"}]}
+    expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
+    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
+                       "requestBody": {"content": {"application/x-www-form-urlencoded": {
+                           "encoding": {}, "schema": {"type": "object", "properties": {}}}}}})
+    request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
+    assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
+    assert "content-type" not in request
+    assert sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
+    made = describe({"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "encoding": {"metadata": deep, "items": deep}, "schema": {"type": "object", "properties": {
+            "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
+                "price": {"type": "string"}}}},
+            "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
+                                   {"enum": [""], "type": "string"}]}}}}}}}, method="post")
+    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
+    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
+    assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
+
+
+def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
+    meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}}}}
+    pod = {"type": "object", "properties": {
+        "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}, "description": "D"},
+        "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        "status": {"type": "object", "readOnly": True}},
+        "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]}
+    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")], "requestBody": {
+        "required": True, "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.Pod"}}}}},
+        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
+        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {"type": "object"}}})
+    tool = only(openapi_tools(document))
+    assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
+    assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
+    request, _ = sent_by(document, {"namespace": "n", "metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"})
+    assert request.startswith("POST /api/v1/namespaces/n/pods HTTP/1.1\r\n")
+    assert json.loads(request.partition("\r\n\r\n")[2]) == {"metadata": {"name": "p", "owner": {"name": "o"}},
+                                                             "port": "http"}
+
+
+def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
+    import urllib.parse
+    form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
+    places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
+
+    def body(media_type):
+        return describe({"parameters": places, "requestBody": {"required": True, "content": {
+            media_type: {"schema": form}}}}, method="post")
+    with serving(http_answer(b"ok")) as (url, requests):
+        urlencoded, multipart = (only(openapi_tools(body(kind), base_url=url)) for kind in (
+            "application/x-www-form-urlencoded", "multipart/form-data"))
+        text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
+        plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
+
+        @given(plain, text, text, st.lists(text, max_size=3))
+        @settings(max_examples=25)
+        @example("a,b", "; x=1", '"\r\n--', ["&", "=", ""])
+        def same(header, cookie, single, many):
+            for tool in (urlencoded, multipart):
+                assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
+                head, _, sent = requests[-1].partition(b"\r\n\r\n")
+                fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
+                pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
+                         else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
+                expected = [("s", single), *(("many", each) for each in many)]
+                lines = [(name, each.replace("\r\n", "\n").replace("\r", "\n")) for name, each in pairs]
+                assert (lines if tool is multipart else pairs) == [
+                    (name, each.replace("\r\n", "\n").replace("\r", "\n") if tool is multipart else each)
+                    for name, each in expected]
+        same()
+
+
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
     document = describe({"parameters": [parameter(name, description="When") for name in ("D", "D<", "D>")]})
     tool = only(openapi_tools(document))

@@ -6286,7 +6286,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     """
     import warnings
     api = _Schemas(*_openapi_document(spec, timeout), resources or {})
-    client = _client(api, base_url, headers or {}, auth or {}, timeout)
+    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
     operations = _operations(api, client, include, exclude)
     tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
                                     for wished, operation in operations.items()])
@@ -6370,25 +6370,21 @@ def _from_swagger(old: _Object) -> dict[str, Any]:
 
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    nodes: dict[Any, Any] = {}              # an operation's own win
-    for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)):
-        each = _swagger_parameter(old, each)
-        nodes[each.get("in"), each.get("name"), each.get("$ref")] = each
-    by_place: dict[Any, list[Any]] = {}
-    for each in nodes.values():
-        by_place.setdefault(each.get("in"), []).append(each)
-    body, fields = by_place.pop("body", []), by_place.pop("formData", [])
+    given = [_swagger_parameter(old, each)
+             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list))]
+    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
+    bodies = [each for each in nodes if each.get("in") == "body"]
+    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
     media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
     if fields:
         forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
-        has_file = any(each.get("type") == "file" for each in fields)
+        has_file = any(each.get("type") == "file" for each in fields.values())
         media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
-        names = [each["name"] for each in fields if each.get("required") is True]
-        body = [{"required": bool(names), "encoding": {each["name"]: each for each in fields}, "schema": {
-            "type": "object", "required": names, "properties": {each["name"]: each["schema"] for each in fields}}}]
-    bodies = [{"requestBody": {**each, "content": dict.fromkeys(media_types, each)}} for each in body]
-    others = [each for place in by_place.values() for each in place]
-    return {**node, **(bodies[0] if bodies else {}), "parameters": others}
+        needed = [name for name in fields if fields[name].get("required") is True]
+        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
+    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
+    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
 
 
 def _swagger_parameter(old: _Object, node: _Object) -> _Object:
@@ -6448,13 +6444,14 @@ class _Document:
             return False
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document whose references are spelled in full."""
+def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
+    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
     from urllib.parse import urljoin
     if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
+        return {"$ref" if key in recursive else key: recursive.get(key) or (
+            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
+            for key, each in node.items()}
+    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
@@ -6487,11 +6484,11 @@ def _modern(schema: _Object) -> dict[str, Any]:
             new[keyword] = new.pop(bound)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    new["required"] = list(dict.fromkeys(_part(new, "required", list)))
-    new["patternProperties"] = {pattern: each for pattern, each in _part(new, "patternProperties", dict).items()
-                                if _can_be_said(pattern)}
-    return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)
-            and (argument or word in schema and word not in ("required", "patternProperties"))}
+    if isinstance(new.get("required"), list):
+        new["required"] = list(dict.fromkeys(new["required"]))
+    if isinstance(new.get("patternProperties"), dict):
+        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
+    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
 
 
 def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
@@ -6541,7 +6538,11 @@ class _Schemas(_Document):
         if said.get("format") == "binary":
             said = {"description": "the file's text", **said}
             del said["format"]
-        return _nullable(schema, self._told_apart(schema, said))
+        said = self._told_apart(schema, said)
+        if said and True in (schema.get("nullable"), schema.get("x-nullable")):
+            beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
+            said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
+        return said
 
     def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
         kept = {}
@@ -6624,11 +6625,12 @@ class _Schemas(_Document):
         """Give (a definition, the names in it)."""
         if name not in self._definitions:
             reference, used = self._references[name], list[str]()
-            teller, kinds = self.kinds_of(reference)
-            rows = [(self.target(reference) if kind == reference else {"$ref": kind}, kinds[kind]) for kind in kinds]
+            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
             branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
-            self._definitions[name] = ({"anyOf": branches} if kinds else self.said(
-                self.target(reference), used, is_whole=True)), used
+            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
         return self._definitions[name]
 
     def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
@@ -6657,40 +6659,37 @@ class _Schemas(_Document):
         return found
 
 
-def _nullable(schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
-    if True not in (schema.get("nullable"), schema.get("x-nullable")):
-        return said
-    beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
-    return {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
-
-
 # --- what the program gives to every request
 class _Client:
-    def __init__(self, base_url: str | None, headers: Mapping[str, str], timeout: float | None) -> None:
-        self.base_url = None if base_url is None else _checked_base(base_url)
+    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+                 timeout: float | None) -> None:
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
         self.headers, self.timeout = _headers_of(headers, {}), timeout
-        self.credentials: dict[str, tuple[str, str, str]] = {}          # scheme -> (place, name, secret)
-        self.sent: set[str] = set()                         # the names of those that some operation sends
+        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()         # the names of those that some operation sends
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
     def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
         """Give the credentials of the first way in for which all are there."""
         ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
-        self.sent.update(ways[0] if ways else ())
-        return [self.credentials[name] for name in (ways[0] if ways else ())]
+        self.sent.update(*ways[:1])
+        return [self.credentials[name] for way in ways[:1] for name in way]
 
-
-@_refusing
-def _client(api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
-            timeout: float | None) -> _Client:
-    client = _Client(base_url, headers, timeout)
-    if not isinstance(auth, Mapping):
-        raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-    nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
-    schemes = {name: api.follow(nodes[name]) for name in nodes}
-    client.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
-    client.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
-    return client
+    def base_for(self, servers: Iterable[_Object]) -> str:
+        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
+        from urllib.parse import urljoin
+        urls = [] if self.base_url is None else [self.base_url]
+        for server in servers:
+            url = _part(server, "url", str)
+            for name, variable in _part(server, "variables", dict).items():
+                url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
+            urls.append(urljoin(self.uri, url))
+        return next((url for url in urls if url.startswith(("http://", "https://"))), "")
 
 
 def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
@@ -6737,39 +6736,24 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
                 continue
             wished = str(node.get("operationId") or "")
             wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-            levels = (node, item, api.root)
-            merged = {**node, "security": next((each["security"] for each in (node, api.root)
-                                                if each.get("security") is not None), None),
-                      "parameters": [*_part(item, "parameters", list), *_part(node, "parameters", list)]}
-            servers = next(filter(None, (_part(each, "servers", list) for each in levels)), [{"url": "/"}])
-            found[wished] = _Operation(method, key, merged, _base_of(api, client, servers))
-    words = {wished: {wished, each.key, each.method, *_part(each.node, "tags", list)} for wished, each in found.items()}
+            servers = (_part(node, "servers", list) or _part(item, "servers", list)
+                       or _part(api.root, "servers", list) or [{"url": "/"}])
+            found[wished] = _Operation(method, str(key), {
+                **node, "security": (api.root if node.get("security") is None else node).get("security"),
+                "parameters": [*_part(item, "parameters", list), *_part(node, "parameters", list)]},
+                client.base_for(servers))
+    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
+             for wished, each in found.items()}
     chosen = set(found) if include is None else _meant_by(words, "include", include)
     chosen -= _meant_by(words, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
     if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
-    ordered = sorted(plain)
-    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
-    return {wished: found[wished]._replace(name=_legal_name(wished, distinct=name in twice and name != wished))
-            for wished, name in zip(found, plain) if wished in chosen}
-
-
-def _base_of(api: _Document, client: _Client, servers: Iterable[_Object]) -> str:
-    """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
-    from urllib.parse import urljoin
-    if client.base_url is not None:
-        return client.base_url
-    for server in servers:
-        url = _part(server, "url", str)
-        for name, variable in _part(server, "variables", dict).items():
-            url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
-        url = str(urljoin(api.uri, url))
-        if url.startswith(("http://", "https://")):
-            return url
-    return ""
+    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
+    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
+    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
+            for wished, each in found.items() if wished in chosen}
 
 
 def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6897,13 +6881,10 @@ def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) 
     return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
 
 
-def _as_json(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-    return [(name, encode(_printable(_write_json(value))))]
-
-
 _STYLES: dict[str, Callable[..., _Pairs]] = {
     "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
-    "pipeDelimited": _separated("%7C"), "deepObject": _nested, "json": _as_json}
+    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
 _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "body": ("json",), **dict.fromkeys(
     ("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
@@ -7005,10 +6986,6 @@ class _Body:
         return body, media_type or self.type
 
 
-def _json_body(body: _Body, value: Any) -> tuple[bytes, str]:
-    return _printable(_write_json(value)).encode(), ""
-
-
 def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
     return _joined_form([pair for name, value in fields.items() for pair in _pairs_of(
         _Place("property", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
@@ -7034,7 +7011,8 @@ def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]
 
 # the kinds of bodies, the best first: (their media types, what writes them)
 _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
-    "json": (r"application/json|.+\+json|application/\*|\*/\*", _json_body),
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_printable(_write_json(value)).encode(), "")),
     "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
     "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
     "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
