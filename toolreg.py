@@ -6285,7 +6285,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    api = _Schemas(*_openapi_document(spec, timeout), resources or {})
+    api = _Document(*_openapi_document(spec, timeout), resources or {})
     client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
     operations = _operations(api, client, include, exclude)
     tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
@@ -6398,62 +6398,6 @@ def _swagger_parameter(old: _Object, node: _Object) -> _Object:
     return {**node, "schema": node.get("schema", schema), **style}
 
 
-# --- what its references lead to
-class _Document:
-    """Hold a description, and those that it may refer to; it is not copied: of most of it nobody wants to know."""
-
-    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
-        from urllib.parse import urljoin
-        others = {urljoin(uri, key): document for key, document in resources.items()}
-        self.root, self.uri = root, uri
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
-
-    def target(self, reference: str) -> Any:
-        from urllib.parse import urljoin
-        uri, _, pointer = urljoin(self.uri, reference).partition("#")
-        if uri not in self.documents:
-            raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
-        try:
-            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
-                raise LookupError(pointer)
-            return _pointer(self.documents[uri], f"#{pointer}")
-        except LookupError:
-            raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
-
-    def follow(self, node: Any) -> Any:
-        """Give what a chain of references leads to."""
-        for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node
-            node = self.target(node["$ref"])
-        raise ToolDefinitionError("references lead round in a circle")
-
-    def parts_of(self, schema: Any) -> list[_Object]:
-        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
-        parts = [schema] if isinstance(schema, Mapping) else []
-        for part in parts:                  # it grows meanwhile
-            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
-            parts += [each for each in (*more, *_part(part, "allOf", list))
-                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
-        return parts
-
-    def is_read_only(self, schema: Any) -> bool:
-        try:
-            return any(part.get("readOnly") is True for part in self.parts_of(schema))
-        except ToolDefinitionError:         # told where the schema is said
-            return False
-
-
-def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
-    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {"$ref" if key in recursive else key: recursive.get(key) or (
-            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
-            for key, each in node.items()}
-    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
-
-
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
 @functools.lru_cache(maxsize=1024)
 def _can_be_said(text: Any) -> bool:
@@ -6500,14 +6444,65 @@ def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
     return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
 
 
-class _Schemas(_Document):
-    """Say the schemas of a description in JSON Schema; what references lead to is said once, for all operations."""
+def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
+    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+    from urllib.parse import urljoin
+    if isinstance(node, Mapping):
+        return {"$ref" if key in recursive else key: recursive.get(key) or (
+            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
+            for key, each in node.items()}
+    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+
+
+class _Document:
+    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
+
+    It is not copied: of most of it nobody wants to know.
+    """
 
     def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
-        super().__init__(root, uri, resources)
+        from urllib.parse import urljoin
+        others = {urljoin(uri, key): document for key, document in resources.items()}
+        self.root, self.uri = root, uri
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
         self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
+
+    def target(self, reference: str) -> Any:
+        from urllib.parse import urljoin
+        uri, _, pointer = urljoin(self.uri, reference).partition("#")
+        if uri not in self.documents:
+            raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
+        try:
+            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
+                raise LookupError(pointer)
+            return _pointer(self.documents[uri], f"#{pointer}")
+        except LookupError:
+            raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
+
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
+
+    def parts_of(self, schema: Any) -> list[_Object]:
+        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
+        parts = [schema] if isinstance(schema, Mapping) else []
+        for part in parts:                  # it grows meanwhile
+            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
+            parts += [each for each in (*more, *_part(part, "allOf", list))
+                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
+        return parts
+
+    def is_read_only(self, schema: Any) -> bool:
+        try:
+            return any(part.get("readOnly") is True for part in self.parts_of(schema))
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
     def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
         """Say a schema, without what is not for requests; `used` collects the names in $defs.
@@ -6516,9 +6511,11 @@ class _Schemas(_Document):
         """
         if not isinstance(schema, Mapping):
             return schema is not False
-        for word in ("$recursiveRef", "$dynamicRef"):
-            if word in schema:
+        for word in schema:
+            if word in ("$recursiveRef", "$dynamicRef"):
                 raise ToolDefinitionError(f"a schema with {word} is not supported")
+            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
+                raise ToolDefinitionError(str(_needs_chapter(word)))
         hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
                    if self.is_read_only(each)}
         extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
@@ -6729,9 +6726,12 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
     """Give the operations that were chosen, by the names that they wish for."""
     found: dict[str, _Operation] = {}
     for key, given in _part(api.root, "paths", dict).items():
-        item = {} if str(key).startswith("x-") else api.follow(given) or {}
-        nodes = {method.upper(): item.get(method) for method in _METHODS} | _part(item, "additionalOperations", dict)
-        for method, node in nodes.items():
+        try:
+            item = {} if str(key).startswith("x-") else api.follow(given)
+        except ToolDefinitionError:
+            item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
+        nodes = {method.upper(): each for method, each in (item or {}).items() if method in _METHODS}
+        for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
             wished = str(node.get("operationId") or "")
@@ -6775,7 +6775,7 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
 
 
 @_refusing
-def _operation_tool(api: _Schemas, client: _Client, operation: _Operation, _legal: str) -> Tool:
+def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
     """Make the tool of one operation, or refuse it."""
     method, key, node, base, name = operation
     body = _Body(api, node)
@@ -6840,10 +6840,9 @@ def _parameter_places(api: _Document, client: _Client, operation: _Operation) ->
 def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
     name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
-    if name in taken:
-        name += "_body" if place.where == "property" else f"_{place.where}"
+    ends = itertools.chain(["", "_body" if place.where == "property" else f"_{place.where}"], itertools.repeat("_"))
     while name in taken:
-        name += "_"
+        name += next(ends)
     return name
 
 
@@ -6851,11 +6850,11 @@ def _told(place: _Place, argument: str, schema: Any) -> Any:
     """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
     if not isinstance(schema, dict):
         return schema
-    about = [_part(place.node, "description", str) or schema.get("description", "")]
     is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
-    text = " ".join(filter(None, [*about, f"(sent as {place.name})" if is_renamed else ""]))
-    return {**schema, **({"description": text} if text else {}),
-            **({"deprecated": True} if place.node.get("deprecated") is True else {})}
+    texts = [_part(place.node, "description", str) or schema.get("description", ""),
+             f"(sent as {place.name})" if is_renamed else ""]
+    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
+    return {**schema, **{word: said for word, said in more.items() if said}}
 
 
 # --- how an argument is written: as pairs of a name and an encoded text
@@ -6925,8 +6924,8 @@ def _percent_encoded(text: str, safe: str = "") -> str:
         raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
 
 
-def _joined_form(pairs: _Pairs) -> str:
-    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
 
 
 def _as_text(value: Any) -> str:
@@ -6944,7 +6943,7 @@ _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Schemas, node: _Object) -> None:
+    def __init__(self, api: _Document, node: _Object) -> None:
         body = api.follow(node.get("requestBody"))
         contents = _part(body, "content", dict)
         by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
@@ -6962,7 +6961,7 @@ class _Body:
         whole = [_Place("body", "body", self.needed, self.schema, {})] if contents else []
         self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
-    def _fields(self, api: _Schemas) -> list[_Place]:
+    def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
         They are required as they say, even if the body itself is not: authors forget that.
@@ -6987,7 +6986,7 @@ class _Body:
 
 
 def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-    return _joined_form([pair for name, value in fields.items() for pair in _pairs_of(
+    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
         _Place("property", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
 
 
@@ -7073,12 +7072,11 @@ def _operation_call(client: _Client, operation: _Operation, places: Mapping[str,
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
         headers = {name.lower(): text for name, text in pairs_in("header", given)}
-        cookies = pairs_in("cookie", given, "=+/:@!$-._~")
-        cookie = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in cookies)
+        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
         data, content_type = body.written({place.name: value for place, value in given if place.where == "property"},
                                           [value for place, value in given if place.where == "body"])
         headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
-        query = "&".join(filter(None, (fixed, _joined_form(pairs_in("query", given)))))
+        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
         url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
         return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
                                    timeout=client.timeout))
