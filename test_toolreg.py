@@ -8063,6 +8063,29 @@ def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(wher
                                                   "Fix the arguments and call the tool again.")
 
 
+@pytest.mark.parametrize("servers, base", [
+    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {"region": {"enum": ["eu", "us"]},
+                                                                   "port": {"default": 8443}}}], "https://eu.invalid:8443"),
+    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
+def test_a_server_is_one_whose_whole_url_is_known(servers, base):
+    document = {**describe(), "servers": servers}
+    if base is None:
+        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
+            openapi_tools(document)
+    else:
+        with pytest.raises(HttpError, match=f"^{base}: "):
+            only(openapi_tools(document)).run({})
+
+
+def test_a_path_item_or_a_parameter_that_is_none_costs_itself():
+    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}]})
+    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
+    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: refers to "other.json"'):
+        first, second = openapi_tools(document)
+    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter of this name is not supported"]
+    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
+
+
 def test_a_query_in_the_key_of_a_path_goes_into_the_query():
     document = describe({"parameters": [parameter("id", where="path"), parameter("q")]}, "/x/{id}?beta=true#note")
     assert sent_by(document, {"id": "1", "q": "y"})[0].startswith("GET /x/1?beta=true&q=y HTTP/1.1\r\n")
@@ -8350,7 +8373,8 @@ def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
 
 
 def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
-    document = describe({"tags": None, "parameters": None, "security": None, "description": None})
+    document = describe({"tags": [None], "parameters": [None], "security": None, "description": None,
+                         "requestBody": {"content": None}}, components=None)
     document["paths"]["/x"].update(post=None, parameters=None, servers=None)
     document["paths"]["/y"] = {"trace": {}, "options": {}}
     assert only(openapi_tools(document)).name == "op"

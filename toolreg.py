@@ -6371,7 +6371,7 @@ def _from_swagger(old: _Object) -> dict[str, Any]:
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
     given = [_swagger_parameter(old, each)
-             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list))]
+             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
     nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
     bodies = [each for each in nodes if each.get("in") == "body"]
     fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
@@ -6684,9 +6684,10 @@ class _Client:
         for server in servers:
             url = _part(server, "url", str)
             for name, variable in _part(server, "variables", dict).items():
-                url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
+                usual = variable.get("default", *_part(variable, "enum", list)[:1])
+                url = url.replace(f"{{{name}}}", str(usual))
             urls.append(urljoin(self.uri, url))
-        return next((url for url in urls if url.startswith(("http://", "https://"))), "")
+        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
 
 
 def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
@@ -6740,7 +6741,7 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
                        or _part(api.root, "servers", list) or [{"url": "/"}])
             found[wished] = _Operation(method, str(key), {
                 **node, "security": (api.root if node.get("security") is None else node).get("security"),
-                "parameters": [*_part(item, "parameters", list), *_part(node, "parameters", list)]},
+                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
                 client.base_for(servers))
     words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
              for wished, each in found.items()}
@@ -6813,9 +6814,9 @@ def _operation_tool(api: _Document, client: _Client, operation: _Operation, _leg
 
 # --- the arguments
 class _Place(NamedTuple):
-    """Say what an argument fills: a parameter, a property of the body, or all of it."""
+    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
 
-    where: str
+    where: str          # as a parameter's `in`, "field" or "whole"
     name: str
     needed: bool
     schema: Any
@@ -6840,9 +6841,10 @@ def _parameter_places(api: _Document, client: _Client, operation: _Operation) ->
 def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
     name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
-    ends = itertools.chain(["", "_body" if place.where == "property" else f"_{place.where}"], itertools.repeat("_"))
+    if name in taken:
+        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
     while name in taken:
-        name += next(ends)
+        name += "_"
     return name
 
 
@@ -6885,8 +6887,8 @@ _STYLES: dict[str, Callable[..., _Pairs]] = {
     "pipeDelimited": _separated("%7C"), "deepObject": _nested,
     "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
-_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "body": ("json",), **dict.fromkeys(
-    ("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
+    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
@@ -6909,11 +6911,12 @@ def _pairs_of(place: _Place, value: Any) -> _Pairs:
     if value is None or value == [] or value == {}:
         return []
     style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
-    if isinstance(value, dict) and place.where == "property" and "style" not in place.node:
+    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
         style = "json"
     if place.where == "query" and place.node.get("allowReserved") is True:
         encode = functools.partial(_percent_encoded, safe=_SPARED)
-    return _STYLES[style](place.name, value, place.node.get("explode", style == "form"), encode)
+    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
+    return _STYLES[style](place.name, value, explode, encode)
 
 
 def _percent_encoded(text: str, safe: str = "") -> str:
@@ -6958,7 +6961,7 @@ class _Body:
             told = api.follow(self.schema)
             self.schema = {"type": "string", **{word: told[word] for word in (
                 "description", "contentEncoding", "enum", "format") if word in (told or ())}}
-        whole = [_Place("body", "body", self.needed, self.schema, {})] if contents else []
+        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
         self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
     def _fields(self, api: _Document) -> list[_Place]:
@@ -6974,7 +6977,7 @@ class _Body:
             return []
         files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
         self.files = {name: file for name, file in files.items() if file}
-        return [_Place("property", name, name in required, each, _part(self.encoding, name, dict))
+        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
                 for name, each in properties.items() if not api.is_read_only(each)]
 
     def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
@@ -6987,7 +6990,7 @@ class _Body:
 
 def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
     return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
-        _Place("property", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
+        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
 
 
 def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -7073,8 +7076,8 @@ def _operation_call(client: _Client, operation: _Operation, places: Mapping[str,
         given = [(places[name], value) for name, value in arguments.items()]
         headers = {name.lower(): text for name, text in pairs_in("header", given)}
         cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
-        data, content_type = body.written({place.name: value for place, value in given if place.where == "property"},
-                                          [value for place, value in given if place.where == "body"])
+        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
+                                          [value for place, value in given if place.where == "whole"])
         headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
         query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
         url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
