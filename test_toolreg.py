@@ -7885,7 +7885,8 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
     ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
-    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": 1}}}, "the OpenAPI document is malformed: "),
+    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+     "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),

@@ -6360,9 +6360,9 @@ _COLLECTIONS: dict[str, dict[str, Any]] = {
 def _from_swagger(old: _Object) -> dict[str, Any]:
     schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
     scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
+    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
                 for name, node in _part(old, "securityDefinitions", dict).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and isinstance(node, Mapping) else node
                     for method, node in item.items() if method != "parameters"}
              for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
@@ -6410,7 +6410,7 @@ def _can_be_said(text: Any) -> bool:
 # keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
 _SAID: dict[str, Callable[[Any], bool]] = {
-    **{word: _FORMS[form] for word, (form, _) in _KEYWORDS.items()},
+    **{keyword: _FORMS[row[0]] for keyword, row in _KEYWORDS.items()},
     **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
     **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
     **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
@@ -6731,7 +6731,8 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             item = {} if str(key).startswith("x-") else api.follow(given)
         except ToolDefinitionError:
             item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
-        nodes = {method.upper(): each for method, each in (item or {}).items() if method in _METHODS}
+        item = item if isinstance(item, Mapping) else {}
+        nodes = {method.upper(): item.get(method) for method in _METHODS}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
