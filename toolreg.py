@@ -6362,7 +6362,7 @@ def _from_swagger(old: _Object) -> dict[str, Any]:
     scheme = "http" if "http" in schemes and "https" not in schemes else "https"
     security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
                 for name, node in _part(old, "securityDefinitions", dict).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and isinstance(node, Mapping) else node
+    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
                     for method, node in item.items() if method != "parameters"}
              for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
