@@ -7714,10 +7714,10 @@ def test_header_parameters_are_sent_and_cannot_add_headers():
     for value in ("a\r\nX-C: 1", "a\nb", "\x00"):
         request, result = sent_by(document, {"X-A": value})
         assert request is None and "headers: x-a must be text without control characters" in result.content
-    with pytest.warns(ToolRegWarning, match="header parameter \"Host\": is not supported"):
+    with pytest.warns(ToolRegWarning, match="Host: a header parameter of this name is not supported"):
         openapi_tools(describe({"parameters": [parameter("Host", where="header", required=True)]}))
     tool = only(openapi_tools(describe({"parameters": [parameter("Host", where="header")]})))
-    assert tool.metadata.extra["openapi"]["left_out"] == ['header parameter "Host": is not supported']
+    assert tool.metadata.extra["openapi"]["left_out"] == ["Host: a header parameter of this name is not supported"]
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
@@ -7900,7 +7900,9 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
-    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
+    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+     "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),
@@ -7908,7 +7910,7 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
     ("{}", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
     (0, "the OpenAPI document cannot be read: TypeError"),
@@ -7921,18 +7923,18 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="querystring", required=True)]}, 'querystring parameter "c": is not supported'),
+    ({"parameters": [parameter("c", where="querystring", required=True)]}, "c: a querystring parameter of this name is not supported"),
     ({"parameters": [parameter("d", style="matrix", required=True)]},
-     'query parameter "d": the style matrix is not supported'),
+     "d: the style matrix is not supported in a query parameter"),
     ({"parameters": [parameter("c", where="cookie", style="cookie", required=True)]},
-     'cookie parameter "c": the style cookie is not supported'),
+     "c: the style cookie is not supported in a cookie parameter"),
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
-     'query parameter "j": a content of a/b is not supported'),
-    (json_body({"$recursiveRef": "#"}), "a schema with $recursiveRef is not supported"),
+     "j: a content of a/b is not supported in a query parameter"),
+    (json_body({"$recursiveRef": "#"}), "body: a schema with $recursiveRef is not supported"),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
-    (json_body({"items": {"$ref": "#Anchor"}}), 'the reference "#Anchor" leads nowhere'),
+    (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
-    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'the reference "#/no/where" leads nowhere'),
+    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
@@ -7975,6 +7977,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
 @pytest.mark.parametrize("security, auth, sent", [
     ([{"k": []}], {"k": "secret"}, "\r\nx-key: secret\r\n"),
     ([{"q": []}], {"q": "secret&"}, "GET /x?key=secret%26 "),
+    ([{"c": []}], {"c": "secret=; "}, "\r\ncookie: c=secret=;%20\r\n".replace(";", "%3B")),
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
@@ -8007,8 +8010,7 @@ def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
 def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
     document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
                         components={"securitySchemes": SCHEMES})
-    for auth, text in (({"c": "1"}, 'auth: "c" is not supported (apikey cookie)'),
-                       ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
+    for auth, text in (({"d": "1"}, 'auth: "d" is not supported (http digest)'),
                        ({"x": "1"}, 'auth: "x" is no security scheme of the document'),
                        ({"k": None}, 'auth: "k" must be text (got NoneType)'),
                        ("secret", "auth: must be a dict of security scheme -> secret")):
@@ -8076,6 +8078,29 @@ def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(wher
     request, result = sent_by(document, {"p": "p", **given})
     assert request is None and result.content == ("Error: a value holds half a character (a lone surrogate)\n"
                                                   "Fix the arguments and call the tool again.")
+
+
+@pytest.mark.parametrize("servers, base", [
+    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {"region": {"enum": ["eu", "us"]},
+                                                                   "port": {"default": 8443}}}], "https://eu.invalid:8443"),
+    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
+def test_a_server_is_one_whose_whole_url_is_known(servers, base):
+    document = {**describe(), "servers": servers}
+    if base is None:
+        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
+            openapi_tools(document)
+    else:
+        with pytest.raises(HttpError, match=f"^{base}: "):
+            only(openapi_tools(document)).run({})
+
+
+def test_a_path_item_or_a_parameter_that_is_none_costs_itself():
+    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}]})
+    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
+    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: refers to "other.json"'):
+        first, second = openapi_tools(document)
+    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter of this name is not supported"]
+    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
 
 
 def test_a_query_in_the_key_of_a_path_goes_into_the_query():
@@ -8218,7 +8243,141 @@ def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the
     assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
     document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
     with pytest.warns(ToolRegWarning):
-        assert openapi_tools(document).refused == {"op": told}
+        assert openapi_tools(document).refused == {"op": f"a: {told}"}
+
+
+def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
+    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    document = describe(json_body({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {}}}]}),
+                        method="post", components={"schemas": {"A": closed}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
+
+
+def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
+    either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
+    tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
+            "required": ["all"]}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}), method="post",
+                        components={"schemas": {"Tree": tree}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": [{"all": [1, {"all": [2]}]}]}) and not check({"body": [{"all": [{"all": ["x"]}]}]})
+
+
+@pytest.mark.parametrize("base, reference", [
+    ({"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, {"$ref": "#/components/schemas/Pet"}),
+    ({"kind": {"type": "string"}}, {"allOf": [{"$ref": "#/components/schemas/Pet"}], "nullable": True}),
+    ({"kind": {"type": "string"}}, {"$ref": "#/components/schemas/Pet", "nullable": True})])
+def test_kinds_are_told_apart_also_where_the_base_lists_them_or_stands_in_an_allof_alone(base, reference):
+    def kind(more):
+        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
+    pet = {**PET, "properties": base, "additionalProperties": False}
+    document = describe(json_body({"properties": {"pet": reference}}), method="post", components={"schemas": {
+        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"pet": {"kind": "Cat", "lives": 9}}) and check({"pet": {"kind": "Dog", "breed": "b"}})
+    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}):
+        assert not check({"pet": wrong})
+
+
+@pytest.mark.parametrize("schema, fits, does_not_fit", [
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "nullable": True}, [None, {"n": 1}],
+     [{"n": "x"}, 1]),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None}, [{}, {"a": 1}], [1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2", "required": True}, [[1, 2, 3]],
+     [[], ["x"]]),
+    ({"type": "object", "required": ["a", "a"], "properties": {"a": None}}, [{"a": 1}], [{}]),
+    ({"type": "object", "patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}},
+     [{"x": 1, "b": 2}], [{"x": "1"}])])
+def test_a_schema_that_is_written_oddly_means_what_its_author_meant(schema, fits, does_not_fit):
+    document = describe(json_body({"type": "object", "properties": {"v": schema}, "required": ["v"]}), method="post")
+    check = only(openapi_tools(document))._validator.is_valid
+    assert all(check({"v": value}) for value in fits) and not any(check({"v": value}) for value in does_not_fit)
+
+
+def test_definitions_are_said_once_and_shared_by_all_that_need_the_same():
+    first, *others = openapi_tools(ring(30))
+    assert len(first.parameters["$defs"]) == 30
+    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+
+
+def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
+    deep = {"style": "deepObject", "explode": True}
+    created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
+                         {"type": "integer"}]}
+    expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
+    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
+                       "requestBody": {"content": {"application/x-www-form-urlencoded": {
+                           "encoding": {}, "schema": {"type": "object", "properties": {}}}}}})
+    request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
+    assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
+    assert "content-type" not in request
+    assert sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
+    made = describe({"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "encoding": {"metadata": deep, "items": deep}, "schema": {"type": "object", "properties": {
+            "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
+                "price": {"type": "string"}}}},
+            "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
+                                   {"enum": [""], "type": "string"}]}}}}}}}, method="post")
+    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
+    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
+    assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
+
+
+def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
+    meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}}}}
+    pod = {"type": "object", "properties": {
+        "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}, "description": "D"},
+        "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        "status": {"type": "object", "readOnly": True}},
+        "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]}
+    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")], "requestBody": {
+        "required": True, "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.Pod"}}}}},
+        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
+        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {"type": "object"}}})
+    tool = only(openapi_tools(document))
+    assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
+    assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
+    request, _ = sent_by(document, {"namespace": "n", "metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"})
+    assert request.startswith("POST /api/v1/namespaces/n/pods HTTP/1.1\r\n")
+    assert json.loads(request.partition("\r\n\r\n")[2]) == {"metadata": {"name": "p", "owner": {"name": "o"}},
+                                                             "port": "http"}
+
+
+def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
+    import urllib.parse
+    form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
+    places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
+
+    def body(media_type):
+        return describe({"parameters": places, "requestBody": {"required": True, "content": {
+            media_type: {"schema": form}}}}, method="post")
+    with serving(http_answer(b"ok")) as (url, requests):
+        urlencoded, multipart = (only(openapi_tools(body(kind), base_url=url)) for kind in (
+            "application/x-www-form-urlencoded", "multipart/form-data"))
+        text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
+        plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
+
+        @given(plain, text, text, st.lists(text, max_size=3))
+        @settings(max_examples=25)
+        @example("a,b", "; x=1", '"\r\n--', ["&", "=", ""])
+        def same(header, cookie, single, many):
+            for tool in (urlencoded, multipart):
+                assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
+                head, _, sent = requests[-1].partition(b"\r\n\r\n")
+                fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
+                pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
+                         else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
+                expected = [("s", single), *(("many", each) for each in many)]
+                lines = [(name, each.replace("\r\n", "\n").replace("\r", "\n")) for name, each in pairs]
+                assert (lines if tool is multipart else pairs) == [
+                    (name, each.replace("\r\n", "\n").replace("\r", "\n") if tool is multipart else each)
+                    for name, each in expected]
+        same()
 
 
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
@@ -8231,7 +8390,8 @@ def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
 
 
 def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
-    document = describe({"tags": None, "parameters": None, "security": None, "description": None})
+    document = describe({"tags": [None], "parameters": [None], "security": None, "description": None,
+                         "requestBody": {"content": None}}, components=None)
     document["paths"]["/x"].update(post=None, parameters=None, servers=None)
     document["paths"]["/y"] = {"trace": {}, "options": {}}
     assert only(openapi_tools(document)).name == "op"
@@ -8301,7 +8461,8 @@ def test_swagger_2_is_read_and_sent_as_it_says():
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
-    assert registry["put"].metadata.extra["openapi"]["left_out"] == ['query parameter "tsv": the style tsv is not supported']
+    assert registry["put"].metadata.extra["openapi"]["left_out"] == [
+        "tsv: the style tsv is not supported in a query parameter"]
     assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})

@@ -6230,24 +6230,13 @@ __all__ += ["HttpError"]
 # openapi: tools from OpenAPI descriptions
 #    uses 1 2 7 9 10 network
 # ---------------------------------------------------------------------------
+_MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
-_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
-_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
-           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
-_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
-_BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
-           "raw": r".+/.+"}
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
-_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
+_Pairs = list[tuple[str, str]]              # names and encoded texts
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -6262,28 +6251,38 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    document, uri = _openapi_document(spec, timeout)
-    api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                                for wished, operation in operations.items()])
-    unsent = set(api.credentials) - api.sent
+    api = _Document(*_openapi_document(spec, timeout), resources or {})
+    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
+    operations = _operations(api, client, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
+                                    for wished, operation in operations.items()])
+    unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
                       ToolRegWarning, stacklevel=2)
     return tools
 
 
-def _refusing(read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of a foreign document: what it stumbles over is the document's fault."""
-    try:
-        return read(*args)
-    except ToolRegError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
+    @functools.wraps(read)
+    def careful(*args: Any) -> Any:
+        try:
+            return read(*args)
+        except ToolRegError:
+            raise
+        except Exception as error:
+            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+    return careful
 
 
+def _part(node: Any, word: str, kind: type[Any]) -> Any:
+    """Give a part of a node; an empty one where it is missing, null or of another kind."""
+    found = node.get(word) if isinstance(node, Mapping) else None
+    return found if isinstance(found, kind) else kind()
+
+
+# --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
@@ -6294,7 +6293,7 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
     if str(said.get("swagger")).startswith("2."):
-        return _refusing(_from_swagger, document), uri
+        return _from_swagger(document), uri
     if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
         got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
@@ -6317,91 +6316,124 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-# --- Swagger 2.0, said as OpenAPI 3
+# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
 _COLLECTIONS: dict[str, dict[str, Any]] = {
     "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
-    "ssv": {"style": "spaceDelimited", "explode": False},
-    "pipes": {"style": "pipeDelimited", "explode": False}}
-_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
+    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
+@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
-    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
-    place = old.get("basePath") or "/"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
-                for name, node in (old.get("securityDefinitions") or {}).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
+                for name, node in _part(old, "securityDefinitions", dict).items()}
+    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
                     for method, node in item.items() if method != "parameters"}
-             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
+            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
 
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
-             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
-    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
-    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
-    body = next((each for each in nodes if each["in"] == "body"), None)
-    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
-    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    given = [_swagger_parameter(old, each)
+             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
+    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
+    bodies = [each for each in nodes if each.get("in") == "body"]
+    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
+    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
     if fields:
-        has_file = any(field.get("format") == "binary" for field in fields.values())
-        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        media_types = media_types or ["application/x-www-form-urlencoded"]
-        media_types = ["multipart/form-data"] if has_file else media_types
-        content = {"schema": {"type": "object", "properties": fields, "required": [
-                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
-                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
-                                if each["in"] == "formData" and "collectionFormat" in each}}
-    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
-    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
-                                           if each["in"] not in ("body", "formData")]}
+        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        needed = [name for name in fields if fields[name].get("required") is True]
+        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
+    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
+    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
 
 
-def _swagger_parameter(node: _Object) -> dict[str, Any]:
-    is_list = node.get("type") == "array"
-    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
-            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+def _swagger_parameter(old: _Object, node: _Object) -> _Object:
+    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
+    try:
+        node = _pointer(old, node["$ref"]) if "$ref" in node else node
+    except LookupError:
+        return node                         # it costs its operation
+    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
+    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
+    return {**node, "schema": node.get("schema", schema), **style}
 
 
-def _swagger_schema(node: _Object) -> dict[str, Any]:
-    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
-    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+# --- schemas: OpenAPI's, said in JSON Schema 2020-12
+@functools.lru_cache(maxsize=1024)
+def _can_be_said(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(Validator({"pattern": text}))
+    except SchemaError:
+        return False
 
 
-# --- the description, and its schemas
-class _Api:
-    """Hold a description, and what the program gives to every request."""
+# keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
+# checks too, and a tool helps a model more than none does
+_SAID: dict[str, Callable[[Any], bool]] = {
+    **{keyword: _FORMS[row[0]] for keyword, row in _KEYWORDS.items()},
+    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
+    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
+    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
+    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
+    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
+    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
+    "pattern": _can_be_said}
 
-    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
-                 headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them."""
+    new = {**schema}
+    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if new.get(keyword) is True and bound in new:
+            new[keyword] = new.pop(bound)
+    for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
+        new[word] = json.loads(json.dumps(new[word], default=str))
+    if isinstance(new.get("required"), list):
+        new["required"] = list(dict.fromkeys(new["required"]))
+    if isinstance(new.get("patternProperties"), dict):
+        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
+    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
+
+
+def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
+    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
+    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
+    for value, each in _part(told, "mapping", dict).items():
+        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
+        kinds.setdefault(reference, []).append(value)
+    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
+
+
+def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
+    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+    from urllib.parse import urljoin
+    if isinstance(node, Mapping):
+        return {"$ref" if key in recursive else key: recursive.get(key) or (
+            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
+            for key, each in node.items()}
+    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+
+
+class _Document:
+    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
+
+    It is not copied: of most of it nobody wants to know.
+    """
+
+    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
-        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
-        others = {urljoin(uri, key): resources[key] for key in resources}
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
-        self.base_url = None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
-        if not isinstance(auth, Mapping):
-            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = document.get("components") or {}
-        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
-        self.sent: set[str] = set()                         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
-        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
-        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
-
-    def follow(self, node: Any) -> Any:
-        """Give what a chain of references leads to."""
-        for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node
-            node = self.target(node["$ref"])
-        raise ToolDefinitionError("references lead round in a circle")
+        others = {urljoin(uri, key): document for key, document in resources.items()}
+        self.root, self.uri = root, uri
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
+        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
+        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6415,146 +6447,229 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
-        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
-        found, waiting = {}, [*used]
-        for key in waiting:                 # it grows meanwhile
-            if key not in found:
-                found[key], more = self._definitions.get(key) or self._definition(key)
-                waiting += more
-        return {self._names[key]: found[key] for key in found}
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
 
-    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
-        used: list[Any] = []
-        reference, is_plain = key
-        kinds = [] if is_plain else self.kinds_of(reference)
-        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
-                  else self.said(self.target(reference), used, is_plain=is_plain))
-        self._definitions[key] = schema, used
-        return schema, used
+    def parts_of(self, schema: Any) -> list[_Object]:
+        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
+        parts = [schema] if isinstance(schema, Mapping) else []
+        for part in parts:                  # it grows meanwhile
+            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
+            parts += [each for each in (*more, *_part(part, "allOf", list))
+                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
+        return parts
 
-    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
-        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
-        key = (reference, is_plain)
-        if key not in self._names:
-            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
-            taken = name in self._names.values()
-            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
-        used.append(key)
-        return f"#/$defs/{self._names[key]}"
+    def is_read_only(self, schema: Any) -> bool:
+        try:
+            return any(part.get("readOnly") is True for part in self.parts_of(schema))
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
-    @functools.cached_property
-    def _subtypes(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        for place in ("components/schemas", "definitions"):
-            try:
-                schemas = _pointer(self.document, f"#/{place}") or {}
-            except LookupError:
-                continue
-            for name, schema in schemas.items():
-                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
-                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
-        return found
+    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
+        """Say a schema, without what is not for requests; `used` collects the names in $defs.
 
-    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
-        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
-        schema = self.target(reference)
-        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
-        told = {"propertyName": told} if isinstance(told, str) else told
-        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
-            return []
-        if told.get("mapping"):
-            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
-        kinds = [reference]
-        for kind in kinds:                  # it grows meanwhile
-            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
-        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
-
-    def _named(self, each: str) -> str:
-        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
-
-    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
-        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
-                "required": [name]}
-
-    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
-             is_plain: bool = False) -> Any:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
-
-        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
+        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
         """
         if not isinstance(schema, Mapping):
-            return schema is not False or False
-        for word in ("$recursiveRef", "$dynamicRef"):
-            if word in schema:
+            return schema is not False
+        for word in schema:
+            if word in ("$recursiveRef", "$dynamicRef"):
                 raise ToolDefinitionError(f"a schema with {word} is not supported")
-        hidden |= self._read_only(schema, MAX_DEPTH)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
-            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
+            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
+                raise ToolDefinitionError(str(_needs_chapter(word)))
+        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
+                   if self.is_read_only(each)}
+        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
-                argument = self._reference(argument, is_plain, used)
-            elif word == "properties":
-                argument = {name: each for name, each in argument.items() if name not in hidden and (
-                    name in _required_in(schema) or self._can_be_said(each))}
+                argument = self._named(argument, used)
             elif word == "required":
                 argument = [name for name in argument if name not in hidden]
-            inner = hidden if word == "allOf" else frozenset()
-            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
-                sub, used, inner, word == "allOf"))
-        told = schema.get("discriminator")
-        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
-            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
-        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
+            elif word == "properties":
+                argument = self._properties(schema, used, hidden)
+            elif word == "allOf" and extends:
+                argument = [self._branch(each, used, hidden) for each in argument]
+            else:
+                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+            said[word] = argument
+        if said.get("format") == "binary":
+            said = {"description": "the file's text", **said}
+            del said["format"]
+        said = self._told_apart(schema, said)
+        if said and True in (schema.get("nullable"), schema.get("x-nullable")):
+            beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
+            said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
+        return said
 
-    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
-        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
-        values: dict[Any, list[str]] = {}
-        for value, each in (told.get("mapping") or {}).items():
-            values.setdefault(self._named(each), []).append(value)
-        name, branches = told["propertyName"], []
-        for branch, each in zip(said, given):
-            listed = values.get(each.get("$ref"))
-            own = (self.follow(each).get("properties") or {}).get(name) or {}
-            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
-            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
-        return branches
+    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+        kept = {}
+        for name, each in schema["properties"].items():
+            try:
+                if name not in hidden:
+                    kept[name] = self.said(each, used)
+            except ToolRegError:            # an optional one costs itself
+                if name in _part(schema, "required", list):
+                    raise
+        return kept
 
-    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
-        """Name the read-only properties of a schema and of the branches of its allOf."""
-        schema = self.follow(schema)
-        if not isinstance(schema, Mapping) or not depth:
-            return frozenset()
-        properties = schema.get("properties")
-        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
-               if self.is_read_only(each)}
-        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
+    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
+        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
+        reference, target = _part(schema, "$ref", str), self.follow(schema)
+        if reference and isinstance(target, Mapping) and (
+                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
+                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
+            schema = target
+        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
+            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
+        return self.said(schema, used, hidden, True)
 
-    def _can_be_said(self, schema: Any) -> bool:
-        try:
-            return isinstance(self.follow(schema), (bool, Mapping))
-        except ToolDefinitionError:
-            return False
+    # --- kinds of one thing, which a property tells apart
+    @functools.cached_property
+    def _extending(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
+                  "definitions": _part(self.root, "definitions", dict)}
+        for place, schemas in places.items():
+            for name, schema in schemas.items():
+                for part in _part(schema, "allOf", list):
+                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
+        return found
 
-    def is_read_only(self, schema: Any) -> bool:
-        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
-                                                 for each in (schema, self.follow(schema)))
+    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
+        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
+        schema = self.target(reference) if reference else None
+        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
+            return "", {}
+        name, kinds = _discriminator(schema)
+        if not kinds:
+            found = [reference]
+            for each in found:              # it grows meanwhile
+                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
+        return name, kinds if name else {}
 
-    def base_of(self, servers: Iterable[_Object] | None) -> str:
-        """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
+    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
+        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
+        name, kinds = _discriminator(schema)
+        if name and ("oneOf" in said) != ("anyOf" in said):
+            word = "oneOf" if "oneOf" in said else "anyOf"
+            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
+                             for each, branch in zip(schema[word], said.pop(word))]
+        return said
+
+    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+        """Add the values that mean a kind, unless it says others itself."""
+        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
+               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+        values = [value for value in values if all(value in each for each in own)]
+        if not values or not isinstance(said, dict):
+            return said
+        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+
+    # --- definitions
+    def _named(self, reference: str, used: list[str]) -> str:
+        self.target(reference)              # or it leads nowhere
+        name = _legal_name(reference.rpartition("/")[2])
+        if self._references.setdefault(name, reference) != reference:
+            name = _legal_name(reference, distinct=True)
+            self._references[name] = reference
+        used.append(name)
+        return f"#/$defs/{name}"
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            reference, used = self._references[name], list[str]()
+            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
+            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
+            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
+        return self._definitions[name]
+
+    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+        """Give the $defs that are needed where some are used; what needs the same shares it."""
+        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
+        largest = max(needed, key=len, default={})
+        if all(each is largest or each.keys() <= largest.keys() for each in needed):
+            return largest
+        return {name: schema for each in needed for name, schema in each.items()}
+
+    def _reach(self, start: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        users: dict[str, list[str]] = {}
+        waiting = [start]
+        for name in waiting:                # it grows meanwhile
+            if name not in found:
+                found[name], names = self._definition(name)
+                waiting += names
+                for each in names:
+                    users.setdefault(each, []).append(name)
+        ring = [start]                      # all from which a way leads back need the same
+        for name in ring:
+            if name not in self._reached:
+                self._reached[name] = found
+                ring += users.get(name, ())
+        return found
+
+
+# --- what the program gives to every request
+class _Client:
+    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+                 timeout: float | None) -> None:
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
+        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()         # the names of those that some operation sends
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
+
+    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
+        self.sent.update(*ways[:1])
+        return [self.credentials[name] for way in ways[:1] for name in way]
+
+    def base_for(self, servers: Iterable[_Object]) -> str:
+        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
         from urllib.parse import urljoin
-        if self.base_url is not None:
-            return self.base_url
-        for server in servers or [{"url": "/"}]:
-            url = server["url"]
-            for name, variable in (server.get("variables") or {}).items():
-                url = url.replace(f"{{{name}}}", str(variable["default"]))
-            if urljoin(self.uri, url).startswith(("http://", "https://")):
-                return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError(_NO_SERVER)
+        urls = [] if self.base_url is None else [self.base_url]
+        for server in servers:
+            url = _part(server, "url", str)
+            for name, variable in _part(server, "variables", dict).items():
+                usual = variable.get("default", *_part(variable, "enum", list)[:1])
+                url = url.replace(f"{{{name}}}", str(usual))
+            urls.append(urljoin(self.uri, url))
+        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
+
+
+def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
+    """Give (where it goes, its name there, the text)."""
+    from base64 import b64encode
+    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+    if scheme is None or not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
+                                                              else f"must be text (got {type(secret).__name__})"))
+    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+    if kind in ("apikey header", "apikey query", "apikey cookie"):
+        return scheme["in"], scheme["name"], secret
+    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
+    return "header", "authorization", secret
 
 
 def _checked_base(url: str) -> str:
@@ -6563,126 +6678,50 @@ def _checked_base(url: str) -> str:
     return url.rstrip("/")
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document whose references are spelled in full."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
-
-
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (header or query, its name, its value)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query"):
-        return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
-
-
-@functools.lru_cache(maxsize=1024)
-def _can_say(pattern: Any) -> bool:
-    try:
-        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
-    except SchemaError:
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
-# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
-_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
-    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
-    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
-                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
-    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
-    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
-    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
-    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
-
-
-def _modern(schema: _Object) -> dict[str, Any]:
-    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
-    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
-                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
-    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(keyword) is True and bound in schema:
-            schema[keyword] = schema.pop(bound)
-    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
-        schema[word] = json.loads(json.dumps(schema[word], default=str))
-    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
-            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
-
-
-def _required_in(schema: Any) -> list[str]:
-    return schema.get("required") or [] if isinstance(schema, Mapping) else []
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
-    return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
-
-
 # --- the operations
-def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
-    found: dict[str, tuple[Any, ...]] = {}
-    words: dict[str, set[str]] = {}
-    for path, given in (api.document.get("paths") or {}).items():
-        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
-        nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+class _Operation(NamedTuple):
+    method: str
+    key: str            # a path, as it stands in the document
+    node: dict[str, Any]
+    base: str           # the URL of a server, not checked yet, or nothing
+    name: str = ""      # one that no choice of operations changes
+
+
+@_refusing
+def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+                exclude: Iterable[str]) -> dict[str, _Operation]:
+    """Give the operations that were chosen, by the names that they wish for."""
+    found: dict[str, _Operation] = {}
+    for key, given in _part(api.root, "paths", dict).items():
+        try:
+            item = {} if str(key).startswith("x-") else api.follow(given)
+        except ToolDefinitionError:
+            item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
+        item = item if isinstance(item, Mapping) else {}
+        nodes = {method.upper(): item.get(method) for method in _METHODS}
+        for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
             wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            words[wished] = {wished, path, method, *(node.get("tags") or ())}
-            found[wished] = method, path, {
-                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
-    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+            servers = (_part(node, "servers", list) or _part(item, "servers", list)
+                       or _part(api.root, "servers", list) or [{"url": "/"}])
+            found[wished] = _Operation(method, str(key), {
+                **node, "security": (api.root if node.get("security") is None else node).get("security"),
+                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
+                client.base_for(servers))
+    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
+             for wished, each in found.items()}
+    chosen = set(found) if include is None else _meant_by(words, "include", include)
     chosen -= _meant_by(words, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
-    if not any(_has_base(api, found[wished][2]) for wished in found):
+    if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
-    ordered = sorted(plain)
-    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
-    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
-            for wished, name in zip(found, plain) if wished in chosen}
-
-
-def _has_base(api: _Api, node: _Object) -> bool:
-    try:
-        return bool(api.base_of(node["servers"]))
-    except Exception as error:              # any other fault is the operation's own, and told with it
-        return str(error) != _NO_SERVER
+    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
+    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
+    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
+            for wished, each in found.items() if wished in chosen}
 
 
 def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6690,13 +6729,12 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     import difflib
     import fnmatch
     chosen: set[str] = set()
-    known = set().union(*words.values())
     for word in [wanted] if isinstance(wanted, str) else wanted:
         meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
         pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
         hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(known)}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6704,209 +6742,267 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
-
-    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
-    """
-    path, _, query = key.partition("#")[0].partition("?")
-    left_out: list[str] = []
+@_refusing
+def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it."""
+    method, key, node, base, name = operation
     body = _Body(api, node)
-    places: dict[str, _Object] = {}
+    places: dict[str, _Place] = {}
     properties: dict[str, Any] = {}
-    required: list[str] = []
-    definitions: dict[str, Any] = {}
-    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
-        argument = _argument_name(place, places)
-        references: list[Any] = []
+    used: list[str] = []
+    left_out: list[str] = []
+    for place in (*_parameter_places(api, client, operation), *body.places):
+        references: list[str] = []
         try:
-            schema = api.said(_schema_of(api, place), references)
-            definitions.update(api.definitions_of(references))
-        except ToolRegError as error:
-            if _is_needed(place):
-                raise
-            left_out.append(f"{place['name']}: {error}")
+            _style_of(place)
+            schema = api.said(place.schema, references)
+            api.definitions_of(references)
+        except ToolRegError as fault:
+            if place.needed:
+                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+            left_out.append(f"{place.name}: {fault}")
             continue
-        places[argument] = place
-        properties[argument] = _told(place, argument, schema)
-        required += [argument] if _is_needed(place) else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
-                  **({"$defs": definitions} if definitions else {})}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+        used += references
+        argument = _argument_name(place, places)
+        places[argument], properties[argument] = place, _told(place, argument, schema)
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in places.items() if place.needed]}
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
-        func=_operation_call(api, method, (path, query), node, places, body),
-        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
+        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
+        func=_operation_call(client, operation, places, body),
+        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
     return tool
 
 
-def _is_needed(place: _Object) -> bool:
-    return place["in"] == "path" or place.get("required") is True
+# --- the arguments
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
+
+    where: str          # as a parameter's `in`, "field" or "whole"
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
 
 
-def _schema_of(api: _Api, place: _Object) -> Any:
-    if place.get("content"):
-        place = api.follow(next(iter(place["content"].values())))
-    return place.get("schema", {})
+def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
+    path = operation.key.partition("#")[0].partition("?")[0]
+    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
+    if differing:
+        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+    places = []
+    for (where, name), node in nodes.items():
+        content = [api.follow(each) for each in _part(node, "content", dict).values()]
+        schema = next(iter(content), node).get("schema", {})
+        if (where, name.lower()) not in client.hidden:
+            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
+    return places
 
 
-def _told(place: _Object, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    about = [place["description"]] if isinstance(place.get("description"), str) else []
-    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
-    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
-                                                      argument) != place["name"] else []
-    if not isinstance(schema, dict):
-        return schema
-    return {**schema, **({"description": " ".join(about)} if about else {}),
-            **({"deprecated": True} if place.get("deprecated") is True else {})}
-
-
-def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
+def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place["name"] if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place["name"]) else _legal_name(place["name"])
+    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
     if name in taken:
-        name += "_body" if place["in"] == "property" else f"_{place['in']}"
+        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
     while name in taken:
         name += "_"
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    found = []
-    for (where, name), node in nodes.items():
-        fault = _parameter_fault(api, node)
-        if fault and _is_needed(node):
-            raise ToolDefinitionError(fault)
-        if fault:
-            left_out.append(fault)
-        elif (where, name.lower()) not in api.hidden:
-            found.append(node)
-    return found
+def _told(place: _Place, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    if not isinstance(schema, dict):
+        return schema
+    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
+    texts = [_part(place.node, "description", str) or schema.get("description", ""),
+             f"(sent as {place.name})" if is_renamed else ""]
+    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
+    return {**schema, **{word: said for word, said in more.items() if said}}
 
 
-def _parameter_fault(api: _Api, node: _Object) -> str | None:
-    """Say why a parameter cannot be sent, or None."""
-    where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    media_types = list(node.get("content") or ())
-    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
-        return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
-    if style is not None and style not in _STYLES[where]:
-        return f"{where} parameter {name}: the style {style} is not supported"
-    return None
+# --- how an argument is written: as pairs of a name and an encoded text
+def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
+    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
+    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+        if isinstance(value, dict):
+            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
+            equals = "=" if explode else between
+            texts = [encode(key) + equals + text for key, text in pairs]
+        else:
+            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
+            pairs = [(name, text) for text in texts]
+        return pairs if explode and may_explode else [(name, between.join(texts))]
+    return write
 
 
-def _kind_of(media_type: str) -> str:
-    essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
+def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a[b][0]=value for each value in objects and lists that is none itself."""
+    if not isinstance(value, (dict, list)):
+        return [] if value is None else [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
+
+
+_STYLES: dict[str, Callable[..., _Pairs]] = {
+    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
+    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
+# where an argument goes -> the styles that can be written there, the usual one first
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
+    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+
+
+def _style_of(place: _Place) -> str:
+    """Give the style that an argument is written in, or say why it cannot be."""
+    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
+    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
+        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+    if style not in _STYLES_IN[where]:
+        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+    return "json" if is_json else style
+
+
+def _pairs_of(place: _Place, value: Any) -> _Pairs:
+    """Spell an argument in its style; null and what is empty are left out."""
+    if value is None or value == [] or value == {}:
+        return []
+    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
+    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
+        style = "json"
+    if place.where == "query" and place.node.get("allowReserved") is True:
+        encode = functools.partial(_percent_encoded, safe=_SPARED)
+    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
+    return _STYLES[style](place.name, value, explode, encode)
+
+
+def _percent_encoded(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
+
+
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else _write_json(value)
+
+
+# --- the body
+_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
+                    "default deprecated externalDocs xml".split())
+_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Api, node: _Object) -> None:
-        body = api.follow(node.get("requestBody")) or {}
-        contents = body.get("content") or {}
-        self.needed = body.get("required") is True
-        self.places: list[_Object] = []
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+    def __init__(self, api: _Document, node: _Object) -> None:
+        body = api.follow(node.get("requestBody"))
+        contents = _part(body, "content", dict)
         by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        if not contents:
-            return
-        content = api.follow(contents[by_kind[self.kind]]) or {}
-        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
-        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
-        schema = content.get("schema", {})
-        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
-            told = api.follow(schema) if isinstance(schema, Mapping) else {}
-            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
-                                           if word in told}}
-        self.schema = schema
-        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
-        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+        media_type = by_kind.get(self.kind, "")
+        content = api.follow(contents.get(media_type))
+        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
+        self.encoding = _part(content, "encoding", dict)
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
+            told = api.follow(self.schema)
+            self.schema = {"type": "string", **{word: told[word] for word in (
+                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
+        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
+        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
-    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+    def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
-        schema = api.follow(given) if isinstance(given, Mapping) else {}
-        properties, required = schema.get("properties") or {}, _required_in(schema)
-        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
-        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
-                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
-                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+        schema = api.follow(self.schema)
+        properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
+        if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
-                for name, each in properties.items()]
+        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
+        self.files = {name: file for name, file in files.items() if file}
+        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
+                for name, each in properties.items() if not api.is_read_only(each)]
 
-    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
-        """Say the schema of a file in a form, or of several, as that of its text."""
-        told = api.follow(schema) if self.kind == "parts" else None
-        if not isinstance(told, Mapping):
-            return schema
-        if told.get("type") == "array":
-            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
-        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
-        if not files:
-            return schema
-        told = self.files[name] = files[0]
-        about = "the file in base64" if "contentEncoding" in told else "the file's text"
-        return {"type": "string", "description": told.get("description") or about,
-                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
-
-    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
-        whole = [value for place, value in given if place["in"] == "body"]
-        value = whole[0] if whole else parts
-        if not whole and not parts and (not self.needed or not self.places):
+        if not whole and not fields and (not self.needed or not self.places):
             return None, ""
-        if self.kind == "json":
-            return _printable(_write_json(value)).encode(), self.type
-        if self.kind == "form":
-            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
-            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
-        if self.kind == "parts":
-            return self._multipart(value)
-        data, media_type = _as_bytes(value, self.schema)
-        return data, media_type or self.type
-
-    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        from uuid import uuid4
-        boundary, body = uuid4().hex, b""
-        rows = [(name, each) for name, value in fields.items() if value is not None
-                for each in (value if isinstance(value, list) else [value])]
-        for name, value in rows:
-            data, media_type = _as_bytes(value, self.files.get(name))
-            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
-            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
-                head += f'; filename="{_in_quotes(name)}"'
-                media_type = media_type or "application/octet-stream"
-            head += f"\r\ncontent-type: {media_type}" if media_type else ""
-            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        return body, media_type or self.type
 
 
-def _in_quotes(name: str) -> str:
-    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
+        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
 
 
-def _is_file(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
-        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    from uuid import uuid4
+    boundary, written = uuid4().hex, b""
+    rows = [(name, each) for name, value in fields.items() if value is not None
+            for each in (value if isinstance(value, list) else [value])]
+    for name, value in rows:
+        data, media_type = _as_bytes(value, body.files.get(name))
+        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+        head = f'content-disposition: form-data; name="{quoted}"'
+        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
+            head += f'; filename="{quoted}"'
+            media_type = media_type or "application/octet-stream"
+        head += f"\r\ncontent-type: {media_type}" if media_type else ""
+        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_printable(_write_json(value)).encode(), "")),
+    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
+    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
+
+
+def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
+    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
+    for part in api.parts_of(schema) if depth else ():
+        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
+        if any(marks) and part.get("type", "string") in ("string", ["string"]):
+            return part
+        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
+            file = _file_in(api, inner, depth - 1)
+            if file:
+                return file
+    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
@@ -6916,110 +7012,56 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
         return value.data, value.media_type
     if isinstance(value, (bytes, bytearray)):
         return bytes(value), ""
-    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
-    if isinstance(value, str) and str(encoding).lower() == "base64":
+    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
-            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+            raise ToolError(_MEND.format("a file is not base64")) from None
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- a call
-def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+# --- the request, and its answer
+def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
                     body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
-    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
-    api.sent.update(ways[0] if ways else ())
-    secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
-    secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
-    own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
+    if not operation.base:
+        raise ToolDefinitionError(_NO_SERVER)
+    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
+    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
+    secrets = client.secrets_for(operation.node["security"])
+    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
+
+    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
-        headers.update({"cookie": cookies} if cookies else {})
-        data, content_type = body.written(given)
-        headers.update({"content-type": content_type} if content_type else {})
-        pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
-        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
+        headers = {name.lower(): text for name, text in pairs_in("header", given)}
+        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
+        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
+                                          [value for place, value in given if place.where == "whole"])
+        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
+        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
+                                   timeout=client.timeout))
     return call
 
 
-def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
+def _path(parts: list[str], values: Mapping[str, str]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
     from urllib.parse import quote, unquote
-    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
     steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
     if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_NO_SEGMENT)
+        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
     return path
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_HALF_CHARACTER) from None
-
-
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
-             encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
-    found: list[tuple[str, str]] = []
-    for place, value in given:
-        if place["in"] == where and value is not None and value != [] and value != {}:
-            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
-            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
-    return found
-
-
-def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
-    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
-    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
-    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
-        return [(name, encode(_printable(_write_json(value))))]
-    if style == "deepObject":
-        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
-    if not isinstance(value, (dict, list)):
-        return [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
-    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
-    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
-    if explode and style != "simple":
-        return pairs
-    if isinstance(value, dict):
-        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
-    return [(name, between.join(text for _, text in pairs))]
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
-    if isinstance(value, (dict, list)):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{name}[{key}]", each)
-    elif value is not None:
-        yield name, value
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
 
 
 def _answer_in(response: _Response) -> Any:
