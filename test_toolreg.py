@@ -26,8 +26,8 @@ import os
 import pathlib
 import py_compile
 import re
-import signal
 import shlex
+import signal
 import socket
 import subprocess
 import symtable
@@ -66,8 +66,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
-            "openapi find mcp serve http cli").split()
+CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams importers classes langchain "
+            "network openapi find mcp serve http cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -3334,19 +3334,6 @@ def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
         f"Error: {caught.value}\nFix the arguments and call the tool again.")
 
 
-def test_the_importers_list_names_what_it_left_out():
-    def make(name):
-        return Tool(name, "", {}, print)
-
-    def fail(name):
-        raise ToolDefinitionError("no good")
-    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
-        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
-    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
-    names = [tool.name for tool in tools]
-    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
-
-
 def test_one_schema_of_a_tool_asks_for_the_reason_only_where_it_is_told_to():
     tool = Tool.from_function(add)
     def properties(**options):
@@ -3774,7 +3761,7 @@ def test_32_tools_that_meet_return_on_all_paths():
 
 
 def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     seen = set()
@@ -3785,7 +3772,7 @@ def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
 
 def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
     monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
@@ -3916,7 +3903,7 @@ def no_threads(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
 
 
 def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
@@ -4170,14 +4157,6 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     registry.register(lambda: later(), name="late")
     result = registry.invoke("late", {})
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
-
-
-def test_importers_mount_a_method_that_registers_and_names_spaces():
-    class Registry(ToolRegistry):
-        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
-    registry = Registry()
-    tools = registry.register_from_list("a", "b", namespace="my list")
-    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
 
 
 # ---------------------------------------------------------------------------
@@ -6845,6 +6824,30 @@ def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatc
     module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
     with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
         module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
+
+
+# ---------------------------------------------------------------------------
+# importers: what all that import tools share
+# ---------------------------------------------------------------------------
+def test_the_importers_list_names_what_it_left_out():
+    def make(name):
+        return Tool(name, "", {}, print)
+
+    def fail(name):
+        raise ToolDefinitionError("no good")
+    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
+        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
+    names = [tool.name for tool in tools]
+    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
+
+
+def test_importers_mount_a_method_that_registers_and_names_spaces():
+    class Registry(ToolRegistry):
+        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
+    registry = Registry()
+    tools = registry.register_from_list("a", "b", namespace="my list")
+    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
 
 
 # ---------------------------------------------------------------------------
