@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, types, contracts, strict, responses, anthropic, gemini, streams,
-classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _CHAPTERS: dict[str, str] = {
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
     "switch": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "network": "HttpError", "http": "HttpModel", "cli": "main trace",
+    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
@@ -2748,15 +2748,14 @@ def _encodable(value: Any) -> Any:
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
+_NO_SCHEMA = '{} are no keywords (write {{"type": "object", "properties": {{…}}}} around them)'
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
-# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
@@ -2791,8 +2790,8 @@ class ToolMetadata:
 
     `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
     `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
-    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
-    in the mcp format).
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours; what it has under an api_format
+    is sent there.
     """
 
     think_augment: bool | str | None = None
@@ -2805,15 +2804,23 @@ class ToolMetadata:
 
     def __post_init__(self) -> None:
         _checked_think(self.think_augment)
-        tags = (self.tags,) if isinstance(self.tags, str) else self.tags
-        object.__setattr__(self, "tags", frozenset(tags))
+        object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         fault = None if self.timeout is None else _fault_of("timeout", self)
         if fault:
             raise ToolDefinitionError(fault)
 
 
+class _Extended:
+    """A class whose methods are in part of chapters: one that was cut is refused with the chapter's name."""
+
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):
+            raise _missing(name, f"a {type(self).__name__}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Tool:
+class Tool(_Extended):
     """A function that a model may call, and what the model has to know of it.
 
     `parameters` is any JSON Schema of an object; `func` gets the arguments as keywords, unless `bind` says
@@ -2829,21 +2836,20 @@ class Tool:
     arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
-        _checked_name(self.name)
         self._check_parts()
-        subject = f'tool "{self.name}": parameters'
-        if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
-                isinstance(value, dict) for value in self.parameters.values()):
-            raise ToolDefinitionError(f'{subject}: {_listed(self.parameters)} are no keywords (write '
-                                      '{"type": "object", "properties": {…}} around them)')
+        subject, given = f'tool "{self.name}": parameters', self.parameters
+        if given and "properties" not in given and not list(_subschemas(given)) and all(
+                isinstance(value, dict) for value in given.values()):
+            raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
         try:
-            object.__setattr__(self, "parameters", _copied(self.parameters))
+            object.__setattr__(self, "parameters", _copied(given))
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
         self._check_strict()
 
     def _check_parts(self) -> None:
+        _checked_name(self.name)
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
                                  ("func", "callable", callable(self.func)),
                                  ("description", "text", isinstance(self.description, str)),
@@ -2896,12 +2902,13 @@ class Tool:
         return self._validator.check_for(dict)
 
     @functools.cached_property
-    def _declares_reason(self) -> bool:
-        return _declares_reason(_object_root(self.parameters))
-
-    @functools.cached_property
     def _is_async(self) -> bool:
         return _is_async(self.func)
+
+    @functools.cached_property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}: {_shown(self.description)}>"
@@ -2909,11 +2916,6 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
-
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise _missing(name, "a Tool")
 
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
@@ -2923,28 +2925,23 @@ class Tool:
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
-        tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
-                                                                                 think_augment=think_augment))
+        metadata = self.metadata if think_augment is None else replace(self.metadata, think_augment=think_augment)
+        tool = replace(self, metadata=metadata) if metadata is not self.metadata else self
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
     def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
         """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        if not isinstance(arguments, dict):
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
         reason = None
-        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-            if not isinstance(arguments, dict):
-                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if TOOLCALL_REASON in arguments:
+            arguments, reason = _split_reason(arguments, _declares_reason(_object_root(self.parameters)))
         if not self._fits(arguments):
             arguments = self._validator.nearest(arguments) if coerce else arguments
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
         return arguments, reason
-
-    @functools.cached_property
-    def _declared(self) -> Mapping[str, bool]:
-        """Give the parameters that are Injected: whether a registry has to have a value for it."""
-        return getattr(self.bind, "declared", {})
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
@@ -2968,14 +2965,9 @@ def _name_of(func: Any) -> str:
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
-    lines = "\n".join(f"- {error}" for error in errors[:SHOWN_NAMES])
-    more = len(errors) - SHOWN_NAMES
-    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + lines + (f"\n- and {more} more" if more > 0 else ""),
-                             errors)
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+    lines = [f"- {error}" for error in errors]
+    lines[SHOWN_NAMES:] = [f"- and {len(lines) - SHOWN_NAMES} more"] if len(lines) > SHOWN_NAMES else []
+    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + "\n".join(lines), errors)
 
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
@@ -3003,15 +2995,6 @@ def _finished(value: Any) -> Any:
         raise
 
 
-# --- threads, each with an inbox, which wait a while for the next call
-IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
-_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
-
-
 class _Outcome:
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
@@ -3034,89 +3017,62 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
-    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
+# --- threads, which wait a while for the next call
+IDLE_SECONDS = 5.0
+_WORKERS: dict[int, _Workers] = {}          # process -> its threads; a forked child has none yet
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
-    """
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
+
+
+class _Workers:
+    """Daemon threads that run calls: one that hangs cannot be killed, but it keeps no program from ending."""
+
+    def __init__(self) -> None:
+        import queue
+        self.jobs: Any = queue.SimpleQueue()
+        self.waiting: list[bool] = []       # one item for each thread that has no job, nor the promise of one
+
+    def run(self, *job: Any) -> None:
+        """Run (future, func, args) on a thread that waits, or on a new one; RuntimeError where there can be none."""
+        import threading
+        try:
+            self.waiting.pop()
+        except IndexError:
+            threading.Thread(target=self._serve, name="toolreg-worker", daemon=True).start()
+        self.jobs.put(job)
+
+    def _serve(self) -> None:
+        import queue
+        while True:
+            try:
+                self._do(*self.jobs.get(timeout=IDLE_SECONDS))
+            except queue.Empty:
+                with contextlib.suppress(IndexError):       # where no item is left, a job is on its way
+                    self.waiting.pop()
+                    return
+
+    def _do(self, future: Any, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        outcome = _caught(func, *args)
+        self.waiting.append(True)           # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
+    """Call on a daemon thread, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])
-
-    def work(inbox: Any = None) -> None:
-        outcome = _caught(func, *args)
-        if inbox is not None:
-            idle.append(inbox)              # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-
+    workers = _WORKERS.get(os.getpid()) or _WORKERS.setdefault(os.getpid(), _Workers())
     try:
-        inbox = idle.pop() if idle else _new_thread(idle)
-    except IndexError:                      # another thread was faster
-        inbox = _new_thread(idle)
-    if inbox is None:
+        workers.run(future, func, args)
+    except RuntimeError:
         if timed is not None:
             warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        work()
-    else:
-        inbox.put(work)
+        future.set_result(_caught(func, *args))
     return future
-
-
-def _new_thread(idle: list[Any]) -> Any:
-    """Start a worker thread and give its inbox; None where there can be none."""
-    import queue
-    import threading
-    inbox = queue.SimpleQueue[Callable[[Any], None]]()
-
-    def serve() -> None:
-        while True:
-            try:
-                inbox.get(timeout=IDLE_SECONDS)(inbox)
-            except queue.Empty:             # nothing has come for a while
-                try:
-                    return idle.remove(inbox)
-                except ValueError:
-                    pass                    # somebody has just taken it: work is coming
-
-    try:
-        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        return None
-    return inbox
-
-
-# --- for importers
-class _ToolList(list[Tool]):
-    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
-
-    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
-        super().__init__(tools)
-        self.refused = dict(refused or {})
-
-
-def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
-    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
-    import warnings
-    tools, makers = _ToolList(), list(rows)
-    plain = [_legal_name(wished) for wished, _ in makers]
-    seen: set[str] = set()
-    for (wished, make), name in zip(makers, plain):
-        try:
-            if wished in seen:
-                raise ToolDefinitionError("the name is there twice")
-            seen.add(wished)
-            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
-        except ToolRegError as error:
-            tools.refused[wished] = str(error)
-    if tools.refused:
-        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
-                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
-        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
-        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
-                      ToolRegWarning, stacklevel=4)
-    return tools
 
 
 # ---------------------------------------------------------------------------
@@ -3150,7 +3106,7 @@ _Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here;
 _ALONE: _Places = ((0,), _Jobs(), 1)
 
 
-class ToolRegistry:
+class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
@@ -3175,11 +3131,11 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for name, hook in (("before_call", before_call), ("after_call", after_call)):
-            if hook is not None and not callable(hook):
-                raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        if inject is not None and not isinstance(inject, Mapping):
-            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        for option, given, what, fits in (("before_call", before_call, "callable", callable),
+                                          ("after_call", after_call, "callable", callable),
+                                          ("inject", inject, "a dict of values", lambda it: isinstance(it, Mapping))):
+            if given is not None and not fits(given):
+                raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
@@ -3192,10 +3148,11 @@ class ToolRegistry:
     def copy(self, **options: Any) -> ToolRegistry:
         """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
         names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        options = {**{name: getattr(self, name) for name in names}, **options,
+                   "inject": {**self.inject, **(options.get("inject") or {})}}
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        ToolRegistry.__init__(made, self, **options)
         made._disabled = dict(self._disabled)
         return made
 
@@ -3311,11 +3268,6 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise _missing(name, "a ToolRegistry")
-
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
         """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
@@ -3354,8 +3306,8 @@ class ToolRegistry:
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
                 _finished(self.before_call(call, reason))
+                texts = _REFUSED
             # 3. arguments become what the function takes
-            texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
@@ -3367,15 +3319,12 @@ class ToolRegistry:
             content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
         except BaseException as error:
-            result = _failure(call, reason, _as_exception(error), texts, started)
+            result = _failure(call, reason, error, texts, started)
         # 5. exactly one result, whatever happened
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
-            try:
-                _finished(self.after_call(call, result))
-            except StopIteration as error:          # it would end a loop over calls, without a word
-                raise RuntimeError("after_call raised StopIteration") from error
+            _finished(self.after_call(call, result))
         return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
@@ -3413,8 +3362,7 @@ class ToolRegistry:
                 wait()
         except BaseException as error:
             beside.clear()
-            _leave_results(error, results)
-            raise
+            raise _with_results(error, results) from error.__cause__
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
@@ -3428,8 +3376,7 @@ class ToolRegistry:
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
                                  api_format: str = "openai-chat") -> list[dict[str, Any]]:
         """Give the assistant message of these calls and the tool messages of these results."""
-        calls = parse_tool_calls(calls)
-        return [*build_assistant_messages(calls, api_format=api_format),
+        return [*build_assistant_messages(parse_tool_calls(calls), api_format=api_format),
                 *build_tool_result_messages(results, api_format=api_format)]
 
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3452,11 +3399,20 @@ def _checked_executor(executor: Any) -> Any:
     return executor
 
 
-def _leave_results(error: Any, results: list[Any]) -> None:
+def _carrying(error: BaseException, source: str, **done: Any) -> BaseException:
+    """Let what ends a turn or a run carry what was done; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError(f"{source} raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):    # some take no attributes
+        error.__dict__.update(done)
+    return error
+
+
+def _with_results(error: BaseException, results: list[Any]) -> BaseException:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
-    if len(results) > 1 or not hasattr(error, "results"):
-        with contextlib.suppress(Exception):
-            error.results = results
+    stay = len(results) == 1 and hasattr(error, "results")
+    return _carrying(error, "after_call", **({} if stay else {"results": results}))
 
 
 def _nearest_first(name: str, names: list[str]) -> list[str]:
@@ -3464,17 +3420,11 @@ def _nearest_first(name: str, names: list[str]) -> list[str]:
     import difflib
     words = set(re.findall("[a-z0-9]+", name.lower()))
 
-    def roughly(each: str) -> tuple[int, int]:
-        shared = words.intersection(each.lower().replace("-", "_").split("_"))
+    def likeness(each: str) -> tuple[int, int]:
+        shared = words.intersection(re.findall("[a-z0-9]+", each.lower()))
         return len(shared), len(os.path.commonprefix((each, name)))
-    if len(names) > _RANKED:
-        names = sorted(names, key=roughly, reverse=True)
-    matcher = difflib.SequenceMatcher(None, "", name)       # which learns its second text only once
-
-    def closely(each: str) -> float:
-        matcher.set_seq1(each)
-        return -matcher.ratio()
-    return sorted(names[:_RANKED], key=closely) + names[_RANKED:]
+    names = sorted(names, key=likeness, reverse=True)
+    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
 
 
 def _in_namespace(namespace: str, name: str) -> str:
@@ -3502,18 +3452,16 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _as_exception(error: BaseException) -> Exception:
-    """Give what a call may end in: an Exception, or a cancellation that the tool made; what ends more is raised."""
-    if isinstance(error, Exception):
-        return error
-    if type(error).__name__ != "CancelledError":
-        raise error
-    return ToolRegError(_error_text(error))
-
-
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str],
+def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
              started: float) -> ToolResult:
-    """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
+    """Spell for the model what went wrong, and what to do; what ends more than a call is raised.
+
+    The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
+    """
+    if type(error).__name__ == "CancelledError":
+        error = ToolRegError(_error_text(error))
+    if not isinstance(error, Exception):
+        raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
     kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
@@ -3545,24 +3493,21 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
 
 def _content_of(value: Any) -> str:
     """Spell a result for the model: text as it is, everything else as JSON."""
-    if type(value) is str:
-        return value if value.isascii() else _printable(value)
     try:
-        if _is_json(value):
-            text = _write_json(value)
-            return text if text.isascii() else _printable(text)
-    except (ValueError, RecursionError):
-        pass                                # NaN, or a value within itself
-    spelled = to_json(value)
-    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
+        text = value if type(value) is str else _write_json(value) if _is_json(value) else None
+    except (ValueError, RecursionError):    # NaN, or a value within itself
+        text = None
+    if text is None:
+        spelled = to_json(value)
+        text = spelled if isinstance(spelled, str) else _write_json(spelled)
+    return text if text.isascii() else _printable(text)
 
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
     if type(value) is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
+        if not all(type(key) is str for key in value):
+            return False
         value = value.values()
     elif type(value) is not list:
         return type(value) in _SCALARS
@@ -3587,7 +3532,7 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
             outcome = _caught(contextvars.copy_context().run, run, call, executor)
             results[place] = outcome.value
             if outcome.error is not None:
-                jobs.clear()
+                jobs.clear()                # now: who waits may still run calls of its own
             done.put(outcome)
 
     def wait() -> None:
@@ -3599,21 +3544,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     return wait
 
 
-# --- for importers
-def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
-    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
-    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
-                      **options: Any) -> list[Tool]:
-        tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
-    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
-    return register_from
-
-
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 #    uses 1 4 6 7 8 9 10
@@ -3622,6 +3552,7 @@ _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
+_NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3638,43 +3569,146 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
     check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
-    try:
-        # 0. go on where the messages end in calls without results
-        results = context.run(registry._execute, _unanswered(history, api_format))
-        yield from _append_results(history, results, api_format)
-        for _ in range(max_turns):
-            # 1. ask the model, and append what it says
-            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
-            said, calls = _read_turn(answer, api_format)
-            history += said
-            yield from said
-            # 2. no calls? then this was its answer
-            if not calls:
-                return
-            # 3. run the calls, each exactly once, and append the results
-            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
-            yield from _append_results(history, _all_results(calls, results, choice), api_format)
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
+    return _turns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(talk):
         pass
-    return history
+    return talk.history
 
 
+def _turns(talk: _Talk) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = talk.context.run(talk.registry._execute, _unanswered(talk.history, talk.api_format))
+        yield from talk.append_results(results)
+        for _ in range(talk.max_turns):
+            # 1. ask the model, and append what it says
+            answer = talk.context.run(_asked, talk.model, talk.request())
+            said, calls, is_last = talk.append_answer(answer)
+            yield from said
+            # 2. no calls? then this was its answer
+            if is_last:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = talk.context.run(talk.registry._execute, talk.wanted(calls))
+            yield from talk.append_results(talk.all_results(calls, results))
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+class _Talk:
+    """What a loop keeps from turn to turn: the history, and which tool the model has to call."""
+
+    def __init__(self, model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+                 api_format: str | None) -> None:
+        """Refuse what cannot run, before the model is asked."""
+        if not callable(model):
+            raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
+        if not isinstance(registry, ToolRegistry):
+            raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
+        if isinstance(messages, Mapping):
+            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+        names = choice if isinstance(choice, list) else [choice]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+            if name not in registry or name in registry._disabled:
+                raise registry._absence(name)
+        for tool in registry:
+            lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+            if lacking and tool.name not in registry._disabled:
+                raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+        self.model, self.registry, self.choice = model, registry, choice
+        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.history = [_user_message(messages, self.api_format)] if isinstance(messages, str) else list(messages)
+
+    def request(self) -> dict[str, Any]:
+        """Give the keywords with which the model is asked."""
+        tools, choice = self.registry.get_schemas(api_format=self.api_format), self.choice
+        if not tools:
+            return {"messages": list(self.history)}
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        return {"messages": list(self.history), "tools": tools,
+                "tool_choice": build_tool_choice(wished, api_format=self.api_format)}
+
+    def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
+        """Give (what is new, its calls, whether it was the last)."""
+        said, calls = _read_turn(answer, self.api_format)
+        self.history += said
+        return said, calls, not calls and "pause_turn" not in _message_in(answer)[1]    # after which Anthropic goes on
+
+    def wanted(self, calls: list[ToolCall]) -> list[ToolCall]:
+        """Leave out the calls of tools other than what was asked for."""
+        names = [self.choice] if isinstance(self.choice, str) else self.choice
+        return [call for call in calls if self.choice in ("auto", "required", "any") or call.name in names]
+
+    def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
+        """Give one result for each call, in order: what was not wanted did not run, and is told so.
+
+        A tool is asked for until a call fitted.
+        """
+        names = self.choice if isinstance(self.choice, str) else '" or "'.join(self.choice)
+        text, wanted, ran = _OTHER_TOOL.format(names), self.wanted(calls), iter(results)
+        if names == "none":
+            text = _NOT_NOW
+        elif not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
+            self.choice = "auto"
+        return [next(ran) if any(call is each for each in wanted)
+                else ToolResult(call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+
+    def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give what is new: where results share a message that is there already, the whole of it."""
+        told, last = build_tool_result_messages(results, api_format=self.api_format), (self.history or [{}])[-1]
+        key = _APIS[self.api_format].parts
+        if told and key in _PARTS and any(map(_APIS[self.api_format].answers, _parts_of(last, self.api_format))):
+            self.history.pop()
+            told = [{**last, key: [*last[key], *told[0][key]]}]
+        self.history += told
+        return told
+
+
+# --- messages that end in calls
+_PARTS = ("content", "parts")               # where a message has several results, in APIs where they share one
+
+
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in _PARTS and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, waiting = _APIS[api_format].answers, list[ToolCall]()
+
+    def answered(message: dict[str, Any]) -> list[Any]:
+        return list(filter(None, map(answers, _parts_of(message, api_format))))
+    ending = itertools.takewhile(lambda message: message.get("role", "assistant") in ("assistant", "model")
+                                 or answered(message), reversed(history))
+    for message in reversed(list(ending)):
+        done = answered(message)
+        if not done:
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in done:
+            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not first]
+    return waiting
+
+
+# --- typed answers, and a model without a model
 def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
             api_format: str | None = None) -> Any:
     """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
@@ -3682,142 +3716,29 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
     """
     found: list[Any] = []
-    run = ToolRegistry() if registry is None else registry.copy()
-    run.register(_answer_tool(type_, found))
-    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
-    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
-
-    def insisting(**request: Any) -> Any:
-        return model(**{**request, "tool_choice": asked_for})
-    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+    tools = ToolRegistry() if registry is None else registry.copy()
+    tools.register(_answer_tool(type_, found))
+    choice = "answer" if registry is None else "required"
+    talk = _Talk(model, messages, tools, max_turns, choice, api_format)
+    for _ in _turns(talk):
         if found:
             return found[0]
-    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+        talk.choice = choice                # whatever was called meanwhile
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
 
 
 def _answer_tool(type_: Any, found: list[Any]) -> Tool:
     """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
     schema = schema_of(type_)
-    whole = schema.get("type") == "object"
 
     def answer(value: Any) -> str:
         found.append(value)
         return "done"
-    if not whole:
-        answer.__annotations__["value"] = type_
-    tool = Tool.from_function(answer, description="Give your answer.")
-    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
-    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
-
-
-def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
-           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
-    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
-    if not callable(model):
-        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
-    if not isinstance(registry, ToolRegistry):
-        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-    _checked_count("max_turns", max_turns)
-    names = choice if isinstance(choice, list) else [choice]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
-                        f"(got {_shown(choice)})")
-    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
-        if name not in registry or name in registry._disabled:
-            raise registry._absence(name)
-    for tool in registry:
-        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
-        if lacking and tool.name not in registry._disabled:
-            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-    return _history(messages, api_format), api_format
-
-
-def _asked(model: Model, request: dict[str, Any]) -> Any:
-    return _finished(model(**request))
-
-
-def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
-    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
-    if isinstance(error, StopIteration):
-        stop, error = error, RuntimeError("the model raised StopIteration")
-        error.__cause__ = stop
-    with contextlib.suppress(Exception):
-        error.messages = list(history)      # type: ignore[attr-defined]
-    return error
-
-
-def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
-    """Ask for a tool until a call fitted."""
-    unfit = (ToolArgumentError, ToolNotFoundError)
-    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
-
-
-# --- messages that end in calls
-def _parts_of(message: Any, api_format: str) -> list[Any]:
-    """Give the parts of a message that may be results; where results are messages on their own, the message."""
-    key = _APIS[api_format].parts
-    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-
-
-def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
-    """Give the calls at the end of a history that have no result yet."""
-    answers, said = _APIS[api_format].answers, len(history)
-    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
-                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
-        said -= 1
-    waiting: list[ToolCall] = []
-    for message in history[said:]:
-        answered = [answers(part) for part in _parts_of(message, api_format)]
-        if not any(answered):
-            calls = _read_calls(message, api_format)[1]
-            waiting = calls if _APIS[api_format].parts else waiting + calls
-        for key in filter(None, answered):
-            done = next((call for call in waiting if key in (call.id, call.name)), None)
-            waiting = [call for call in waiting if call is not done]
-    return waiting
-
-
-def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
-    """Append results to a history, and give what is new: where results share a message, the whole of it."""
-    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
-    answers, last = _APIS[api_format].answers, history[-1] if history else {}
-    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
-        history.pop()
-        told = [{**last, key: [*last[key], *told[0][key]]}]
-    history += told
-    return told
-
-
-def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        return [_user_message(messages, api_format)]
-    if isinstance(messages, Mapping):
-        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-    return list(messages)
-
-
-def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
-                api_format: str) -> dict[str, Any]:
-    """Give the keywords with which the model is asked."""
-    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
-    if tools:
-        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
-        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
-    return asked
-
-
-def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
-    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
-
-
-def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
-    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
-    names = choice if isinstance(choice, str) else '" or "'.join(choice)
-    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
-    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
-            for call in calls]
+    if schema.get("type") == "object":
+        return Tool("answer", "Give your answer.", schema, answer,
+                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
+    answer.__annotations__["value"] = type_
+    return Tool.from_function(answer, description="Give your answer.")
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -3872,7 +3793,7 @@ def scripted_model(*answers: Any) -> Model:
 # ---------------------------------------------------------------------------
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
 _LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
-_LOOP_LOCK = _thread.allocate_lock()
+_LOCKS: dict[int, Any] = {}                 # process -> who looks for its loop: a forked child has a lock of its own
 _TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
 _ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
 _LOOP_ENDED = "the event loop on which the function ran has ended"
@@ -3902,41 +3823,30 @@ async def _acaught(value: Any) -> _Outcome:
 async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
     """Call a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    if future is None and tool._is_async:
-        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
-    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+    if future is not None:
+        running = _outcome_of(future)
+    elif tool._is_async:
+        running = _acaught(tool.func(*args, **kwargs))
+    else:
+        running = _on_thread(tool.func, args, kwargs, tool if tool.metadata.timeout else None)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
+    return outcome
 
 
-def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-               tool: Tool | None = None) -> Any:
-    timed = tool if tool and tool.metadata.timeout else None
-    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+async def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                     timed: Tool | None = None) -> _Outcome:
+    """Call a function on a thread, so that the event loop goes on."""
+    def called() -> Any:
+        value = func(*args, **kwargs)
+        return list(value) if isinstance(value, Iterator) else value
+    return await _outcome_of(_on_daemon(contextvars.copy_context().run, called, timed=timed))
 
 
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-async def _off_loop(future: Any) -> _Outcome:
+async def _outcome_of(future: Any) -> _Outcome:
     """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
     import asyncio
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
-
-
-async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
-    """Wait for an outcome as long as the tool may take."""
-    import asyncio
-    if tool is None or tool.metadata.timeout is None:
-        return await running                # type: ignore[no-any-return]
-    task = asyncio.ensure_future(running)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
 
 
 # --- awaiting from sync code: on an event loop in the background
@@ -3946,28 +3856,24 @@ class _Loop:
     def __init__(self) -> None:
         import asyncio
         import threading
-        self.loop, self.futures = asyncio.new_event_loop(), set[Any]()
-        self.stuck_since = math.inf
+        self.loop, self.futures, self.stuck_since = asyncio.new_event_loop(), set[Any](), math.inf
         try:
-            threading.Thread(target=self._serve, name="toolreg-loop", daemon=True).start()
+            threading.Thread(target=self.serve, name="toolreg-loop", daemon=True).start()
         except RuntimeError:
             self.loop.close()
             raise
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
+        """Run until something ends the loop: that ends the calls that are running on it, too."""
         _LOOP_THREADS.add(_thread.get_ident())
-        try:
-            self.loop.run_forever()
-        except BaseException:               # sys.exit() in a task: it ends this loop, and not the program
-            pass
-        finally:
-            _LOOP_THREADS.discard(_thread.get_ident())
-            self.leave()
-            for future in list(self.futures):
-                _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-            _caught(self._clean_up)
+        _caught(self.loop.run_forever)      # sys.exit() in a task ends this loop, and not the program
+        _LOOP_THREADS.discard(_thread.get_ident())
+        self.leave()
+        for future in list(self.futures):
+            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+        _caught(self.clean_up)
 
-    def _clean_up(self) -> None:
+    def clean_up(self) -> None:
         import asyncio
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
@@ -3977,40 +3883,41 @@ class _Loop:
 
     def leave(self) -> None:
         """Take no more calls."""
-        with _LOOP_LOCK:
+        with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
 
-    def start(self, value: Any, tool: Tool | None) -> Any:
+    def start(self, value: Any, timeout: float) -> Any:
         """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
-        import asyncio
         import concurrent.futures
-        import threading
-        begun, begins = threading.Event(), _thread.allocate_lock()
         future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+        begun: concurrent.futures.Future[bool] = concurrent.futures.Future()
 
         def begin() -> None:
-            if begins.acquire(False):       # else the caller has given up
+            if begun.set_running_or_notify_cancel():        # else the caller has given up
                 task = self.loop.create_task(_acaught(value))
                 task.add_done_callback(end)
                 future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
                 self.futures.add(future)
-                begun.set()
+                begun.set_result(True)
 
-        def end(task: asyncio.Task[_Outcome]) -> None:
+        def end(task: Any) -> None:
             self.futures.discard(future)
-            cancelled = _Outcome(None, asyncio.CancelledError())
-            _deliver(future, cancelled if task.cancelled() else _caught(task.result).value or cancelled)
-        now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
+            ended = _caught(task.result)    # of one that was cancelled it raises
+            _deliver(future, ended.value or ended)
+        now = time.monotonic()
         patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         self.loop.call_soon_threadsafe(begin)
-        if not begun.wait(max(0, min(patience, timeout))) and begins.acquire(False):
-            self.stuck_since = min(now, self.stuck_since)
-            if tool and timeout < patience:
-                getattr(value, "close", bool)()
-                raise _timed_out(tool)
-            return None
-        begun.wait()
+        try:
+            begun.result(max(0, min(patience, timeout)))
+        except concurrent.futures.TimeoutError:
+            if begun.cancel():
+                self.stuck_since = min(now, self.stuck_since)
+                if timeout < patience:
+                    getattr(value, "close", bool)()
+                    raise
+                return None
+            begun.result()
         self.stuck_since = math.inf
         return future
 
@@ -4027,40 +3934,30 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    future: concurrent.futures.Future[_Outcome] | None = None
-    while future is None:
-        loop = _background_loop()
-        if loop is None:
-            future = concurrent.futures.Future()
-            future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    while loop := _background_loop():
+        future = loop.start(value, (tool and tool.metadata.timeout) or math.inf)
+        if future is not None:
             return future
-        future = loop.start(value, tool)
-        if future is None:
-            loop.leave()
+        loop.leave()
+    future = concurrent.futures.Future()
+    running = _acaught(value)
+    future.set_result(asyncio.run(_ELSEWHERE["in time"](running, tool) if tool else running))
     return future
 
 
 def _background_loop() -> _Loop | None:
-    """Give the loop of this process; None where threads do not exist."""
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            try:
-                _LOOPS[process] = _Loop()
-            except RuntimeError:
-                return None
-        return _LOOPS[process]
+    """Give the loop of this process (a forked child has no thread that runs its parent's); None without threads."""
+    with _lock(), contextlib.suppress(RuntimeError):
+        if os.getpid() not in _LOOPS:
+            _LOOPS[os.getpid()] = _Loop()
+        return _LOOPS[os.getpid()]
+    return None
 
 
-def _forget_loops() -> None:
-    """Begin anew in a forked child: another thread may have held the lock."""
-    global _LOOP_LOCK
-    _LOOP_LOCK = _thread.allocate_lock()
-    _LOOPS.clear()
+def _lock() -> Any:
+    return _LOCKS.get(os.getpid()) or _LOCKS.setdefault(os.getpid(), _thread.allocate_lock())
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_loops)
 _ELSEWHERE["await"] = _start_on_loop
 
 
@@ -4070,7 +3967,7 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
     if self.metadata.parallel and not self._is_async:
-        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+        return (await _on_thread(self.func, args, kwargs)).get()
     return await _afinished(self.func(*args, **kwargs))
 
 
@@ -4106,7 +4003,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
         if self.before_call is not None:
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
-        texts = _REFUSED
+            texts = _REFUSED
         args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
@@ -4118,9 +4015,9 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
         content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
         result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
     except BaseException as error:
-        if _is_cancelled():
+        if _is_cancelled(error):
             raise
-        result = _failure(call, reason, _as_exception(error), texts, started)
+        result = _failure(call, reason, error, texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
@@ -4142,8 +4039,7 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
             await _all_done(tasks)
     except BaseException as error:
         await _cancel(tasks)
-        _leave_results(error, results)
-        raise
+        raise _with_results(error, results) from error.__cause__
     return results
 
 
@@ -4173,28 +4069,29 @@ async def _cancel(tasks: list[Any]) -> None:
     _ENDING.difference_update(tasks)
 
 
-def _is_cancelled() -> bool:
-    """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
+def _is_cancelled(error: BaseException) -> bool:
+    """Tell whether a cancellation is that of the running task, which ends more than the call that it is in."""
     import asyncio
     task: Any = asyncio.current_task()
-    return task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0)
+    return isinstance(error, asyncio.CancelledError) and (
+        task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-async def _in_task(call: Any) -> None:
-    """Await a call in a task of its own."""
+async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+    """Await in a task of its own, and in this context."""
     import asyncio
-    task = asyncio.ensure_future(call)
+    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
     try:
         await asyncio.wait({task})
     except BaseException:
         await _cancel([task])
         raise
-    task.result()
+    return task.result()
 
 
 @types.coroutine
 def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+    """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
     while awaited is not ...:
@@ -4208,15 +4105,6 @@ def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, 
             return
 
 
-async def _value_in(context: contextvars.Context, awaitable: Any) -> Any:
-    values = []
-
-    async def keep() -> None:
-        values.append(await awaitable)
-    await _in_context(context, keep())
-    return values[0]
-
-
 Tool.arun = _arun_tool
 ToolRegistry.ainvoke = _ainvoke
 ToolRegistry.aexecute_tool_calls = _aexecute_tool_calls
@@ -4228,49 +4116,42 @@ def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max
                 tool_choice: str | list[str] = "auto",
                 api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
     """Do what agent_loop does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-                  choice: str | list[str], api_format: str,
-                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
-    try:
-        calls = _unanswered(history, api_format)
-        results = await _value_in(context, _aexecute(registry, calls))
-        for message in _append_results(history, results, api_format):
-            yield message
-        for _ in range(max_turns):
-            asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _value_in(context, _aasked(model, asked))
-            said, calls = _read_turn(outcome.get(), api_format)
-            history += said
-            for message in said:
-                yield message
-            if not calls:
-                return
-            wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _value_in(context, _aexecute(registry, wanted))
-            for message in _append_results(history, _all_results(calls, results, choice), api_format):
-                yield message
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
-
-
-async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
-    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
-    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+    return _aturns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(talk):
         pass
-    return history
+    return talk.history
+
+
+async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(talk.history, talk.api_format)
+        results = await _in_task(_aexecute(talk.registry, calls), talk.context)
+        for message in talk.append_results(results):
+            yield message
+        for _ in range(talk.max_turns):
+            answer = await _in_task(_aasked(talk.model, talk.request()), talk.context)
+            said, calls, is_last = talk.append_answer(answer.get())
+            for message in said:
+                yield message
+            if is_last:
+                return
+            results = await _in_task(_aexecute(talk.registry, talk.wanted(calls)), talk.context)
+            for message in talk.append_results(talk.all_results(calls, results)):
+                yield message
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _on_thread(model, (), request))
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -4281,6 +4162,7 @@ __all__ += ["aagent_loop", "arun_agent"]
 #    uses 1 9
 # ---------------------------------------------------------------------------
 _IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 
 
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
@@ -4297,6 +4179,10 @@ def _executor_fault(executor: Any) -> str | None:
     return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
 
 
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, and wait for it."""
     import concurrent.futures
@@ -4304,16 +4190,29 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
         return _call_to_end(tool.func, args, kwargs)
-    if future is None and tool._is_async:
-        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
-    elif future is None:
-        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    value = tool.func(*args, **kwargs) if future is None and tool._is_async else None
     try:
+        if value is not None:
+            future = _ELSEWHERE["await"](value, tool)
+        elif future is None:
+            future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
+        if future is not None:
+            future.cancel()                 # an async function hears of it, a thread cannot be told
         raise _timed_out(tool) from None
     return outcome.get()
+
+
+async def _in_time(running: Any, tool: Tool) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
 
 
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -4339,7 +4238,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time})
 
 
 # ---------------------------------------------------------------------------
@@ -5745,8 +5644,57 @@ __all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
-# classes: tools from the methods of classes
+# importers: what all that import tools share
 #    uses 1 9 10
+# ---------------------------------------------------------------------------
+class _ToolList(list[Tool]):
+    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
+
+    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
+        super().__init__(tools)
+        self.refused = dict(refused or {})
+
+
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
+    import warnings
+    tools, makers = _ToolList(), list(rows)
+    plain = [_legal_name(wished) for wished, _ in makers]
+    seen: set[str] = set()
+    for (wished, make), name in zip(makers, plain):
+        try:
+            if wished in seen:
+                raise ToolDefinitionError("the name is there twice")
+            seen.add(wished)
+            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
+        except ToolRegError as error:
+            tools.refused[wished] = str(error)
+    if tools.refused:
+        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
+                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
+        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
+                      ToolRegWarning, stacklevel=4)
+    return tools
+
+
+def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
+    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
+    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
+                      **options: Any) -> list[Tool]:
+        tools = build_tools(*args, **options)
+        if namespace is not None:
+            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
+        self.register_all(tools, replace=replace)
+        return tools
+    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
+    return register_from
+
+
+# ---------------------------------------------------------------------------
+# classes: tools from the methods of classes
+#    uses 1 9 10 importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> _ToolList:
@@ -5809,7 +5757,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain
-#    uses 1 7 8 9 10
+#    uses 1 7 8 9 10 importers
 # ---------------------------------------------------------------------------
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
@@ -6228,7 +6176,7 @@ __all__ += ["HttpError"]
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 2 7 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
@@ -6376,7 +6324,7 @@ def _can_be_said(text: Any) -> bool:
 # keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
 _SAID: dict[str, Callable[[Any], bool]] = {
-    **{keyword: _FORMS[row[0]] for keyword, row in _KEYWORDS.items()},
+    **{each: _FORMS[checked[0]] for each, checked in _KEYWORDS.items()},
     **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
     **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
     **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
@@ -7148,7 +7096,7 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 2 7 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
 _NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
