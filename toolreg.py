@@ -7628,16 +7628,29 @@ def _block_text(block: _Message) -> str:
 def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
+    is_structured = structured is not None or bool(output and "structuredContent" in result)
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    if is_structured and not _is_said(structured, texts):
+        parts.append(_write_json(structured))
     if result.get("isError"):
         raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
-    is_structured = structured is not None or bool(output and "structuredContent" in result)
     if output:
         faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
-    if is_structured and all(block.get("type") != "text" for block in blocks):
-        parts.append(_write_json(structured))       # which no text repeats
     return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+
+
+def _is_said(structured: Any, texts: list[Any]) -> bool:
+    """Tell whether texts say what is structured, or its `result`: one as JSON or as it is, or all as the items."""
+    inner = structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    read = []
+    for text in texts:
+        try:
+            read.append(_read_json(text))
+        except (TypeError, ValueError):
+            read.append(text)
+    return any(said in (structured, inner) for said in (*read, *texts, read, texts))
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
