@@ -3146,6 +3146,18 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
         assert re.search("^the model gave |api_format=", str(error)), error
 
 
+@pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
+def test_a_cut_call_never_comes_alive_from_the_history_and_an_object_stays_an_object(arguments, kept):
+    ran, registry = [], ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    answer = {"message": {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "wipe", "arguments": arguments}}]}, "finish_reason": "length"}
+    history = run_agent(scripted_model({"choices": [answer]}, "Done."), "Go.", registry)
+    assert history[1]["tool_calls"][0]["function"]["arguments"] == kept
+    again = run_agent(scripted_model("Done."), json.loads(json.dumps(history[:2])), registry)       # it had crashed
+    assert not ran and again[2]["content"] == history[2]["content"]
+
+
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
 # ---------------------------------------------------------------------------

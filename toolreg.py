@@ -2434,7 +2434,9 @@ def _chat_choice(names: list[str]) -> dict[str, Any]:
 def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
     if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+        again["function"] = {**function, "name": _legal(call.name)}
+        if _is_cut(call):                   # an object stays one: Ollama takes nothing else
+            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
     return again
 
 
