@@ -1250,7 +1250,7 @@ def _base64_text(value: Any) -> str:
 
 def _member_form(member: Any) -> Any:
     """Give a member's value where all values of its enum are JSON scalars, else its name."""
-    plain = all(type(each.value) in _SCALARS for each in type(member))
+    plain = all(type(each.value) in _SCALARS for each in type(member).__members__.values())
     return member.value if plain or isinstance(member, enum.Flag) else member.name
 
 
@@ -2658,7 +2658,8 @@ def _message_in(response: Any) -> tuple[Any, set[str]]:
         inner = _at(response, key)
         if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
             inner = inner[:1]               # one of several answers is enough
-        if not isinstance(inner, (str, type(None), *((list, tuple) if key in ("message", "content") else ()))):
+        whole: tuple[type, ...] = (str, type(None), list, tuple) if key in ("message", "content") else (str, type(None))
+        if not isinstance(inner, whole):
             response = inner
     return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
 
@@ -4557,7 +4558,7 @@ class _FullCompiler(_Compiler):
         """Give the schema that a reference leads to, with its resource."""
         from urllib.parse import unquote
         uri, _, fragment = reference.partition("#")
-        fragment = unquote(fragment)
+        fragment, schema = unquote(fragment), home.root
         try:
             if uri:
                 uri = _joined(home.uri, uri)
@@ -5106,7 +5107,8 @@ def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
     if "properties" not in schema:
         return _not_taken(cls, takes, build)
-    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    names: list[str] = list(getattr(cls, "model_fields", schema["properties"]))
+    attributes = _attribute_names(cls)
     _check_names(names, True, takes, build)
 
     def read(arguments: Any) -> Any:
@@ -5857,7 +5859,7 @@ _NOT_IN_HEADER = r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
 _HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
-_REDIRECTS = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
+_REDIRECTS: dict[str, tuple[int, ...]] = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
 _EVENT_FIELDS = {"event": ".*", "data": ".*", "id": r"[^\0]*", "retry": "[0-9]{1,9}"}      # any other field is skipped
 
 
@@ -5942,6 +5944,7 @@ def _seconds_to(deadline: float) -> float:
 def _connected(target: _Target, deadline: float) -> Any:
     """Give a socket that is connected to one of the addresses of a host."""
     import socket
+    fault = OSError(f"{target.host} has no address")
     for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
         try:
             return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
@@ -6897,7 +6900,7 @@ class _Body:
         return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
                 for name, each in properties.items() if not api.is_read_only(each)]
 
-    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str | None]:
         """Give (the body or None, its content type)."""
         if not whole and not fields and (not self.needed or not self.places):
             return None, ""
@@ -7493,11 +7496,12 @@ def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: An
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
-    entry = transport if isinstance(transport, Mapping) else {others: transport}
+    entry: Mapping[str, Any] = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
         fixed = entry.get("headers") or {}
-        return functools.partial(_Http, where, lambda: {**fixed, **(headers() if callable(headers) else headers)})
+        given: Any = headers if callable(headers) else lambda: headers
+        return functools.partial(_Http, where, lambda: {**fixed, **given()})
     runner = _RUNNERS.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
@@ -7809,8 +7813,8 @@ def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, 
         version = meta[_META_VERSION]
         said = {"mcp-protocol-version": version, "mcp-method": message["method"],
                 "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
-        for name in said if headers is not None else ():
-            if said[name] is not None and said[name] != headers.get(name):
+        for name, text in said.items() if headers is not None else ():
+            if text is not None and text != (headers or {}).get(name):
                 raise _Refused(-32020, f"{name}: the header does not say what the message says")
     if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
         raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
@@ -7837,7 +7841,7 @@ def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tu
         if known is None or not isinstance(message.get("method"), str):
             raise _Refused(-32600, _NO_REQUEST)
         _check_version(message, meta, headers, stateless)
-        answer = _MCP_METHODS[stateless].get(message["method"])
+        answer = _MCP_METHODS[stateless].get(str(message["method"]))
         if answer is None:
             raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
         result = answer(registry, message["params"])
@@ -7955,7 +7959,7 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass                                    # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
@@ -7971,7 +7975,7 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             super().process_request_thread(request, client_address)
             places.release()
 
-        def handle_error(self, *_: Any) -> None:
+        def handle_error(self, request: Any, client_address: Any) -> None:
             pass                                    # a client has gone
 
     with Server((host.strip("[]"), port), Handler) as server:
@@ -8374,8 +8378,8 @@ def _tells(owner: type, method: str, words: dict[str, str]) -> None:
 
 _CALLED_HERE.update((word, f"{word} is not here: {here}")
                     for here, words in _WRITE_INSTEAD.items() for word in words.split())
-for _whose, _words in _WRITE_FOR_KEYWORDS.items():
-    _tells(*_whose, _words)
+for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
+    _tells(_owner, _method, _words)
 
 
 # ---------------------------------------------------------------------------

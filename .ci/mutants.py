@@ -38,13 +38,12 @@ MUTANTS = [
     ("schema", "for key in keys(value) if key not in seen]", "for key in keys(value) if key in seen]"),
     (2, "key in self.optional and not node.fits(None)", "key in self.optional"),
     # 3. JSON out
-    (3, '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
     (3, "sorted(value, key=_place_in_set)", "list(value)"),
     # 4. types
     (4, '"additionalProperties": item.schema or True}', '"additionalProperties": True}'),
-    (4, '"required": required, "additionalProperties": False}', '"required": required}'),
+    (4, 'needed = {"required": required} if required else {}', "needed = {}"),
+    (4, '**needed, "additionalProperties": False}', "**needed}"),
     (4, '(required and word != "typing.NotRequired")', "required"),
-    (4, "if default is None and not _takes_null(schema):", "if default is None and _takes_null(schema):"),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
     (4, "(key, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
     (4, "if len(places) > 1:", "if len(places) > 0:"),
@@ -65,24 +64,48 @@ MUTANTS = [
     ("streams", 'function["arguments"] = _CUT', 'function["arguments"] = "{}"'),
     ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
+    (8, "        _check_copy(result)\n", "        pass\n"),
+    (8, "_CUT if isinstance(function.get(\"arguments\"), str) else _kept(call)", "_CUT"),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
     (9, "raise _misfit(self.name, error.errors) if error.errors else error from None", "raise"),
     (9, "if isinstance(value, Iterator):\n        return list(value)", "if False:\n        return value"),
     (9, "self._validator.nearest(arguments) if coerce else arguments", "self._validator.nearest(arguments)"),
+    (9, 'if "await" not in _ELSEWHERE and self._is_async:', "if False:"),
+    (4, "if default is None and not _takes_null(form.schema):", "if default is None and _takes_null(form.schema):"),
+    (9, "        _check_copy(func)\n", ""),
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),
     (10, "        if name in self._disabled:\n", "        if self._disabled.get(name):\n"),
     (10, "arguments), _DENIED\n                _finished", "arguments), _FAILED\n                _finished"),
     (10, "wanted.intersection(tool.metadata.tags)", "wanted <= set(tool.metadata.tags)"),
+    (10, "                jobs.clear() ", "                pass "),
+    (10, "            beside.clear()\n", "            pass\n"),
+    (10, "made._disabled = dict(self._disabled)", "made._disabled = {}"),
+    (10, '"inject": {**self.inject, **(options.get("inject") or {})}}', '"inject": options.get("inject") or {}}'),
+    (10, "and tool.metadata.parallel}", "}"),
+    (10, "if kind is Exception and texts is not _DENIED:", "if False:"),
+    (10, "if self.max_result is not None:", "if False:"),
+    (10, "            self._disabled.pop(name, None)\n        self._schemas = {}\n\n    def unregister",
+         "            pass\n        self._schemas = {}\n\n    def unregister"),
+    (10, "return [_copied(schema) for schema in cache[key]]", "return list(cache[key])"),
+    (10, 'if type(error).__name__ == "CancelledError":', "if False:"),
     (10, "contextvars.copy_context().run(self._run, calls[place], executor)", "self._run(calls[place], executor)"),
     # 11. the loop
-    (11, "for _ in range(max_turns):", "for _ in range(max_turns + 1):"),
-    (11, "choice = _next_choice(choice, results)", "pass"),
-    (11, "if _is_wanted(call, choice)])", "])"),
+    (11, "for _ in range(talk.max_turns):", "for _ in range(talk.max_turns + 1):"),
+    (11, 'self.choice = "auto"', "pass"),
+    (11, 'in ("auto", "required", "any") or call.name in names]', 'or True]'),
+    (11, 'not calls and "pause_turn" not in', 'not calls or "pause_turn" in'),
+    (11, "messages=list(talk.history)) from", "messages=[]) from"),
+    (11, "        talk.choice = choice ", "        choice = choice "),
+    (11, "waiting = [call for call in waiting if call is not first]", "pass"),
+    (11, "            self.history.pop()\n", "            pass\n"),
+    (11, "if needed and name not in registry.inject]", "if False]"),
     # chapters
     ("async", "        async with gate:\n", "        if True:\n"),
-    ("async", "            if not calls:\n                return", "            if not calls:\n                break"),
+    ("async", "            if is_last:\n                return", "            if is_last:\n                break"),
+    ("types", '("-", -value) if value.days < 0 else ("", value)', '("", value)'),
+    ("mcp", "    if is_structured and not _is_said(structured, texts):", "    if is_structured and not texts:"),
     ("elsewhere", "0 < timeout < math.inf", "0 <= timeout < math.inf"),
     ("elsewhere", "not tool.metadata.parallel or tool.metadata.source", "tool.metadata.source"),
 ]
@@ -143,7 +166,7 @@ def main(sections):
     source = (ROOT / "toolreg.py").read_text("utf-8")
     for row in rows:
         mutated(source, *row)
-    assert sections or len(rows) >= 30, f"only {len(rows)} mutants"
+    assert sections or len(rows) >= 60, f"only {len(rows)} mutants"
     failure = first_failure(source)
     assert failure is None, f"the tests fail without any mutant: {failure}"
     survivors = 0

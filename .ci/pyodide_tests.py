@@ -20,6 +20,7 @@ BY_NAME = {             # they need threads or sockets without naming them
     "test_32_async_tools_that_meet_return",
     "test_over_http_what_is_no_server_is_named",
     "test_a_cursor_that_leads_in_circles_ends_a_listing",
+    "test_a_server_is_one_whose_whole_url_is_known",
 }
 
 
