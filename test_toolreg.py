@@ -6508,6 +6508,27 @@ def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_
             attempt()
 
 
+def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
+    searched = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    asked = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
+    def script(*contents):
+        left = iter(contents)
+        def model(**_):
+            content, reason = next(left)
+            return {"role": "assistant", "content": content, "stop_reason": reason}
+        model.api_format = "anthropic"
+        return model
+    def paused():
+        return script(([searched], "pause_turn"), ([searched, asked], "pause_turn"),
+                      ([{"type": "text", "text": "done"}], "end_turn"), ([], "never asked"))
+    for new in loops(paused, "go", ToolRegistry([add])):
+        assert [message["role"] for message in new] == ["assistant", "assistant", "user", "assistant"]
+        assert new[0]["content"] == [searched] and new[2]["content"][0]["tool_use_id"] == "t1"
+    endless = [([searched], "pause_turn")] * 3
+    with pytest.raises(MaxTurnsExceeded):
+        run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
+
+
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
 # ---------------------------------------------------------------------------
