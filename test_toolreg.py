@@ -37,6 +37,7 @@ import textwrap
 import threading
 import time
 import tokenize
+import traceback
 import tracemalloc
 import types
 import typing
@@ -47,7 +48,7 @@ import zlib
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given, settings, stateful
 from hypothesis import strategies as st
 
 import toolreg
@@ -3828,6 +3829,25 @@ def test_after_ctrl_c_no_more_calls_are_begun():
     assert len(begun) <= 2
 
 
+def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def hold() -> None:
+        go_on.wait(20)
+    def late() -> None:
+        begun.append(1)
+    def stays() -> None:
+        time.sleep(0.3)                     # the threads have that long to begin what they must not
+        go_on.set()
+        time.sleep(0.1)
+    registry = ToolRegistry([stop, hold, late], max_workers=2)
+    registry.register(stays, metadata=ToolMetadata(parallel=False))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
+    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
+
+
 def test_iterators_are_made_lists():
     registry = ToolRegistry()
     registry.register(lambda: map(str, range(2)), name="sync")
@@ -4681,31 +4701,38 @@ def test_what_ends_the_loop_ends_the_call_that_ran_there_and_not_the_next(thread
     assert registry.invoke("anum", {"n": 3}).value == 3
 
 
+def exit_code_of_child(work):
+    """Do some work in a forked child: 7 where it went well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(7)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    for _ in range(6_000):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return "the child hangs"
+
+
 def test_a_forked_child_begins_with_loops_and_threads_of_its_own(threads):
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     registry = ToolRegistry([add, anum])
     calls = [wire("anum", {"n": 1}), wire("add", {"a": 1}), wire("anum", {"n": 2})]
     registry.execute_tool_calls(calls)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        try:
-            values = [[result.value for result in results] for results in turns(registry, calls)]
-            os._exit(7 if values == [[1, 1, 2]] * 2 else 1)
-        finally:
-            os._exit(2)
-    for _ in range(1000):
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        time.sleep(0.01)
-    else:
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        pytest.fail("the child hangs")
-    assert os.waitstatus_to_exitcode(status) == 7
+    def work():
+        assert [[result.value for result in results] for results in turns(registry, calls)] == [[1, 1, 2]] * 2
+    assert exit_code_of_child(work) == 7
 
 
 async def cancels_inner() -> None:
@@ -4979,6 +5006,133 @@ def test_where_threads_do_not_exist_async_tools_keep_their_timeout(no_threads, m
         await asyncio.sleep(20)
     registry.register(slow, metadata=ToolMetadata(timeout=0.02))
     assert all(isinstance(result.error, ToolTimeoutError) for result in invoked(registry, "slow", {}))
+
+
+# --- all of it, in any order
+class Turmoil(stateful.RuleBasedStateMachine):
+    """One registry, used as a server would that lives for months: after each step the next call works."""
+
+    KINDS = {   # tool -> (whether its result is an error, its value)
+        "add": (False, 3), "anum": (False, 5), "nothing": (True, None), "boom": (True, None), "cancels_inner": (True, None),
+        "raises_cancelled": (True, None), "hang": (True, None), "ahang": (True, None), "nested": (False, [3, 5, None]),
+        "anested": (False, [3, 5, None]), "mixed": (False, [3, 3])}
+    ARGUMENTS = {"add": {"a": 1, "b": 2}, "anum": {"n": 5}, "boom": {"x": 1}}
+    kinds = st.lists(st.sampled_from(sorted(KINDS)), max_size=6)
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        self.before = set(threading.enumerate())
+        for name, value in (("_LOOPS", {}), ("_WORKERS", {}), ("LOOP_SECONDS", 0.3), ("IDLE_SECONDS", 0.05)):
+            self.patch.setattr(toolreg, name, value)
+        self.release, self.began, self.blocked = threading.Event(), threading.Event(), []
+        self.registry = registry = ToolRegistry([add, anum, boom, cancels_inner, raises_cancelled])
+        inner = [wire("add", {"a": 1, "b": 2}), wire("anum", {"n": 5}), wire("nothing", {})]
+
+        def hang() -> None:
+            self.release.wait(60)
+        async def ahang() -> None:
+            await asyncio.sleep(60)
+        async def block() -> None:
+            self.began.set()
+            self.release.wait(60)
+        def nested() -> list[Any]:
+            return [result.value for result in registry.execute_tool_calls(inner)]
+        async def anested() -> list[Any]:
+            return [result.value for result in await registry.aexecute_tool_calls(inner)]
+        async def mixed() -> list[Any]:
+            return [result.value for result in registry.execute_tool_calls(inner[:1] * 2)]
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+        for func in (block, nested, anested, mixed, interrupt):
+            registry.register(func)
+        for func in (hang, ahang):
+            registry.register(func, metadata=ToolMetadata(timeout=0.05))
+
+    def calls(self, kinds):
+        return [wire(kind, self.ARGUMENTS.get(kind, {}), f"c{place}") for place, kind in enumerate(kinds)]
+
+    def check(self, kinds, results):
+        assert [result.tool_call_id for result in results] == [f"c{place}" for place in range(len(kinds))]
+        assert [(result.is_error, result.value) for result in results] == [self.KINDS[kind] for kind in kinds]
+
+    @stateful.rule(kinds=kinds, workers=st.sampled_from([None, 1, 2]))
+    def turn(self, kinds, workers):
+        self.check(kinds, self.registry.execute_tool_calls(self.calls(kinds), max_workers=workers))
+
+    @stateful.rule(kinds=kinds, workers=st.sampled_from([None, 1, 2]))
+    def async_turn(self, kinds, workers):
+        self.check(kinds, asyncio.run(self.registry.aexecute_tool_calls(self.calls(kinds), max_workers=workers)))
+
+    @stateful.rule(kinds=kinds)
+    def cancelled_turn(self, kinds):
+        kinds, begun, ended = [*kinds, "waits"], [], []
+        async def waits() -> None:
+            begun.append(1)
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(1)
+        run = self.registry.copy()
+        run.register(waits)
+        async def main():
+            task = asyncio.ensure_future(run.aexecute_tool_calls(self.calls(kinds)))
+            while not begun:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await task
+            return caught.value
+        error = asyncio.run(main())
+        assert ended == begun and len(getattr(error, "results", kinds)) == len(kinds)
+
+    @stateful.rule(kinds=kinds)
+    def interrupted_turn(self, kinds):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            self.registry.execute_tool_calls(self.calls([*kinds, "interrupt"]))
+        assert len(caught.value.results) == len(kinds) + 1 and caught.value.results[-1] is None
+
+    @stateful.rule()
+    def a_loop_is_blocked(self):
+        self.began.clear()
+        thread = threading.Thread(target=self.registry.invoke, args=("block", {}), daemon=True)
+        self.blocked.append(thread)
+        thread.start()
+        assert self.began.wait(60)
+
+    @stateful.rule(kinds=kinds)
+    def forked(self, kinds):
+        if hasattr(os, "fork"):
+            assert exit_code_of_child(lambda: [self.check(kinds, results) for results in turns(
+                self.registry, self.calls(kinds))]) == 7
+
+    @stateful.invariant()
+    def the_next_call_works(self):
+        self.check(["anum"], [dataclasses.replace(self.registry.invoke("anum", {"n": 5}), tool_call_id="c0")])
+        self.check(["add"], [asyncio.run(self.registry.ainvoke(*self.calls(["add"])))])
+
+    def teardown(self):
+        self.release.set()
+        for thread in self.blocked:
+            thread.join(60)
+        for _ in range(3_000):              # no thread is left but that of the event loop
+            left = [thread for thread in threading.enumerate() if thread not in self.before]
+            if len(left) <= 1:
+                break
+            time.sleep(0.02)
+        loop = toolreg._LOOPS.get(os.getpid())
+        if loop is not None:
+            loop.loop.call_soon_threadsafe(loop.loop.stop)
+        self.patch.undo()
+        assert all(thread.name == "toolreg-loop" for thread in left) and len(left) <= 1
+
+
+@of("async")
+def test_whatever_happens_each_call_has_one_result_and_nothing_is_left(threads):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")     # of a fork beside threads, and of coroutines whose loop was blocked
+        stateful.run_state_machine_as_test(Turmoil, settings=settings(
+            max_examples=8, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)))
 
 
 # ---------------------------------------------------------------------------
@@ -6352,6 +6506,27 @@ def test_a_copy_without_the_chapter_anthropic_refuses_its_words_and_never_reads_
                     lambda: module.build_tool_choice("auto", api_format="anthropic")):
         with pytest.raises((TypeError, ValueError), match=refused):
             attempt()
+
+
+def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
+    searched = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}}
+    asked = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
+    def script(*contents):
+        left = iter(contents)
+        def model(**_):
+            content, reason = next(left)
+            return {"role": "assistant", "content": content, "stop_reason": reason}
+        model.api_format = "anthropic"
+        return model
+    def paused():
+        return script(([searched], "pause_turn"), ([searched, asked], "pause_turn"),
+                      ([{"type": "text", "text": "done"}], "end_turn"), ([], "never asked"))
+    for new in loops(paused, "go", ToolRegistry([add])):
+        assert [message["role"] for message in new] == ["assistant", "assistant", "user", "assistant"]
+        assert new[0]["content"] == [searched] and new[2]["content"][0]["tool_use_id"] == "t1"
+    endless = [([searched], "pause_turn")] * 3
+    with pytest.raises(MaxTurnsExceeded):
+        run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
 
 
 # ---------------------------------------------------------------------------

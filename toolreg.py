@@ -3854,7 +3854,7 @@ async def _outcome_of(future: Any) -> _Outcome:
 
 # --- awaiting from sync code: on an event loop in the background
 class _Loop:
-    """Be an event loop on a daemon thread; one that blocks is left to its thread, and another is made."""
+    """Be an event loop on a daemon thread; one that blocks is left, ends when its calls have, and another is made."""
 
     def __init__(self) -> None:
         import asyncio
@@ -3881,14 +3881,20 @@ class _Loop:
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
             task.cancel()
-        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        if tasks:
+            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self.loop.close()
 
     def leave(self) -> None:
-        """Take no more calls."""
+        """Take no more calls, and end after those that are running."""
         with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
+        self.loop.call_soon_threadsafe(self.end_if_left)
+
+    def end_if_left(self) -> None:
+        if not self.futures and _LOOPS.get(os.getpid()) is not self and _thread.get_ident() in _LOOP_THREADS:
+            self.loop.stop()
 
     def start(self, value: Any, timeout: float) -> Any:
         """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
@@ -3897,7 +3903,8 @@ class _Loop:
         begun: concurrent.futures.Future[bool] = concurrent.futures.Future()
 
         def begin() -> None:
-            if begun.set_running_or_notify_cancel():        # else the caller has given up
+            # unless the loop is ending, or the caller has given up
+            if _thread.get_ident() in _LOOP_THREADS and begun.set_running_or_notify_cancel():
                 task = self.loop.create_task(_acaught(value))
                 task.add_done_callback(end)
                 future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
@@ -3908,9 +3915,11 @@ class _Loop:
             self.futures.discard(future)
             ended = _caught(task.result)    # of one that was cancelled it raises
             _deliver(future, ended.value or ended)
+            self.end_if_left()
         now = time.monotonic()
         patience = LOOP_SECONDS - max(0, now - self.stuck_since)
-        self.loop.call_soon_threadsafe(begin)
+        if _caught(self.loop.call_soon_threadsafe, begin).error:
+            return None                     # it has just been closed
         try:
             begun.result(max(0, min(patience, timeout)))
         except concurrent.futures.TimeoutError:
