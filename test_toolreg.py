@@ -10,12 +10,14 @@ import datetime
 import decimal
 import doctest
 import enum
+import fractions
 import functools
 import gc
 import hashlib
 import html.parser
 import http.server
 import importlib.util
+import inspect
 import io
 import ipaddress
 import itertools
@@ -26,6 +28,7 @@ import pathlib
 import py_compile
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import symtable
@@ -64,8 +67,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats types strict responses anthropic gemini streams classes langchain network "
-            "openapi find mcp serve http cli").split()
+CHAPTERS = ("async elsewhere schema formats types contracts strict responses anthropic gemini streams importers classes "
+            "langchain network openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -272,8 +275,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_930
-    assert len(SOURCE.splitlines()) <= 8_500
+    assert len(CORE.splitlines()) <= 3_900
+    assert len(SOURCE.splitlines()) <= 9_250
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -381,7 +384,9 @@ def test_it_works_vendored_under_two_other_names_at_once(tmp_path):
               "    assert toolreg.is_valid([1], toolreg.schema_of(list[int]))\n"
               "message, = two.build_assistant_messages(two.parse_tool_calls([call]))\n"
               "assert one.parse_tool_calls(message)[0].id == 'call_1'\n"
-              "assert one.ToolRegistry().respond([two.ToolCall('7', 'f', {})])[0]['tool_call_id'] == '7'\n")
+              "try: one.ToolRegistry().respond([two.ToolCall('7', 'f', {})])\n"
+              "except one.ToolDefinitionError as error: assert 'of another copy of this file' in str(error)\n"
+              "else: raise AssertionError('a call of the other copy was taken')\n")
     assert run_python("-I", "-B", "-c", script, cwd=tmp_path) == "it works\n" * 2
 
 
@@ -555,6 +560,7 @@ any_json = st.recursive(
 @given(any_json)
 def test_json_text_comes_back_as_it_was(value):
     assert toolreg._read_json(toolreg._write_json(value)) == value
+    assert toolreg._read_json(json.dumps(value, indent=1, separators=(" , ", " : ")), once=True) == value
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -575,6 +581,35 @@ def test_text_that_is_no_json_is_refused_with_its_place(text, fault):
     with pytest.raises(ValueError) as caught:
         toolreg._read_json(text)
     assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize("text, name", [
+    ('{"a": 1, "a": 1}', "a"), ('{"a":1,"b":{"c":[{"d":1 , "d" : 2}]}}', "d"), ('[[{"": 1, "": 2}]]', ""),
+    ('{"a": "\\":", "a": 1}', "a"), (' {"a": 1, "\\u0061": 2}', "a"),
+])
+def test_a_name_that_is_twice_in_an_object_is_told_where_that_is_asked_for(text, name):
+    with pytest.raises(ValueError) as caught:
+        toolreg._read_json(text, once=True)
+    assert str(caught.value) == f'"{name}" is there twice in one object'
+    assert toolreg._read_json(text) == json.loads(text)
+    result = ToolRegistry([collected]).invoke(ToolCall("1", "collected", text))
+    assert result.is_error and f'"{name}" is there twice in one object' in result.content
+
+
+def collected(**arguments):
+    return arguments
+
+
+def test_names_of_different_objects_and_texts_that_look_like_names_are_not_twice():
+    arguments = {"a": [{"b": '"b": "b":'}, {"b": "x: y"}], "b": {"a": {}}}
+    for text in (json.dumps(arguments), json.dumps(arguments, separators=(",", ":")), json.dumps(arguments, indent=2)):
+        assert ToolRegistry([collected]).invoke(ToolCall("1", "collected", text)).value == arguments
+
+
+@pytest.mark.parametrize("value", ["\ud800", ["a\udfff"], {"\ud83c": "\ud83c\udf78"}])
+def test_lone_surrogates_reach_no_text(value):
+    toolreg._write_json(value).encode()
+    json.dumps(to_json(value), ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
@@ -630,6 +665,14 @@ class ErrorWithoutText(Exception):
 ])
 def test_every_exception_has_a_text(error, text):
     assert toolreg._error_text(error) == text
+
+
+def test_a_group_of_exceptions_says_what_is_in_it_at_every_depth():
+    if sys.version_info >= (3, 11):         # before, there are none
+        group = ExceptionGroup("inner", [KeyError("k"), ErrorWithoutText()])        # noqa: F821
+        assert toolreg._error_text(ExceptionGroup("outer", [ValueError("bad"), group])) == (        # noqa: F821
+            "ExceptionGroup: outer (2 sub-exceptions): ValueError: bad, ExceptionGroup: inner (2 sub-exceptions): "
+            "KeyError: 'k', ErrorWithoutText")
 
 
 @pytest.mark.parametrize("error, base", [
@@ -903,6 +946,24 @@ def test_what_is_nearest_is_sought_for_the_first_values_only():
     assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
 
 
+def test_what_can_be_mended_is_mended_however_many_there_are():
+    validator = Validator({"items": {"anyOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]},
+                                               {"properties": {"y": {"type": "boolean"}}, "required": ["y"]}]}})
+    values = [{"y": "true"}, {"x": "1"}] * 2_000
+    assert validator.coerce(values) == [{"y": True}, {"x": 1}] * 2_000
+    assert len(list(validator.iter_errors(values))) == 4_000
+
+
+@pytest.mark.parametrize("value", [{"x": "no"}, {"y": 5, "z": 1}, "no", {}])
+def test_the_errors_of_a_long_array_of_a_union_are_found_soon(value):
+    objects = [{"type": "object", "properties": {name: {"type": "integer"}}, "required": [name],
+                "additionalProperties": False} for name in "xyz"]
+    validator, start = Validator({"items": {"anyOf": objects}}), time.process_time()
+    assert validator.coerce(values := [value] + [{"q": at} for at in range(20_000)]) is values
+    assert len({error.path[0] for error in validator.iter_errors(values)}) == 20_001
+    assert time.process_time() - start < 20
+
+
 class ShownOddly(float):
     def __repr__(self):
         return "odd"
@@ -1154,6 +1215,9 @@ class Unspeakable:
     [
         ('say "hi"', 'say "hi"'),
         (SubText("a"), "a"),
+        ("a\ud800é", "a\\ud800é"),
+        ({"\ud800": SubText("\ud800")}, {"\\ud800": "\\ud800"}),
+        (fractions.Fraction(1, 3), "1/3"),
         (True, True),
         (None, None),
         (3, 3),
@@ -1179,8 +1243,6 @@ class Unspeakable:
         (Parcel("a", [Spot(2)]), {"code": "a", "spots": [{"x": 2, "y": 0.5}], "shade": "dark"}),
         (datetime.datetime(2024, 1, 2, 3, 4, 5, 6, datetime.timezone.utc), "2024-01-02T03:04:05.000006+00:00"),
         (datetime.time(3, 4), "03:04:00"),
-        (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
-        (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"),
         (decimal.Decimal("1.50"), "1.50"),
         (pathlib.PurePosixPath("/a/b"), "/a/b"),
         (b"abc", "YWJj"),
@@ -1390,13 +1452,11 @@ TYPES = [  # annotation, its schema (None: not looked at), JSON that fits, the v
     (Injected[int], INTEGER, 5.0, 5),
     (datetime.date, text_with(format="date"), "2024-05-01", datetime.date(2024, 5, 1)),
     (datetime.time, text_with(format="time"), "12:30", datetime.time(12, 30)),
-    (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
     (uuid.UUID, text_with(format="uuid"), str(uuid.UUID(int=7)), uuid.UUID(int=7)),
     (decimal.Decimal, text_with(format="decimal"), "1.50", decimal.Decimal("1.50")),
     (pathlib.Path, text_with(format="path"), "a/b", pathlib.Path("a/b")),
     (bytes, BYTES, "YWJj", b"abc"),
     (bytearray, BYTES, "YWJj", bytearray(b"abc")),
-    (ipaddress.IPv4Address, text_with(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
     (Stop, object_with(["city"], city=STRING, day=DAY, tags=array_of(STRING)), {"city": "Oslo"}, Stop("Oslo")),
     (
         Pair,
@@ -1458,6 +1518,10 @@ def alike(one, other):
         (any, "<built-in function any> has no JSON form (write typing.Any)"),
         (callable, "has no JSON form (write a Literal of names"),
         (Annotated[str, {"pattern": "("}], '"(" is not a supported pattern'),
+        (Annotated[float, {"enum": [math.nan]}], "keywords that JSON cannot say has no JSON form (write values"),
+        (enum.Enum("Rate", {"ONE": 1.0, "NONE": math.nan}), "Rate has no JSON form"),
+        (enum.Enum("Rates", {"ALL": math.inf}), "Rates has no JSON form"),
+        (Literal[math.inf], "has no JSON form"),
         (list[Annotated[int, {"minimum": "x", "type": "int"}]], 'type: is not a type or an array of types (was "int")'),
         (Optional[Literal[object()]], "has no JSON form"),
     ],
@@ -1466,6 +1530,24 @@ def test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem
     with pytest.raises(ToolDefinitionError) as caught:
         schema_of(annotation)
     assert problem in str(caught.value)
+
+
+SPELLED_TEXTS = {
+    "datetime": (datetime.datetime, "2024-05-01T10:30:00Z"), "date": (datetime.date, "2024-05-01"),
+    "time": (datetime.time, "10:30:00"), "timedelta": (datetime.timedelta, "P1DT2H"), "Path": (pathlib.Path, "a/b"),
+    "UUID": (uuid.UUID, "urn:uuid:{00000000-0000-0000-0000-000000000007}"), "bytes": (bytes, "YWJj"),
+    "Decimal": (decimal.Decimal, "-1.50E+3"), "Fraction": (fractions.Fraction, "-1/3"),
+}
+
+
+@of(*CHAPTERS)
+def test_every_type_that_the_readme_says_is_spelled_as_text_is_taken():
+    row = re.search("^[|] (`datetime`.*?) [|]", (HERE / "README.md").read_text("utf-8"), re.M)[1]
+    assert row.replace("IP addresses ", "").split() == [f"`{name}`" for name in SPELLED_TEXTS] or (
+        set(re.findall(r"`(\w+)`", row)) == SPELLED_TEXTS.keys())
+    for annotation, text in SPELLED_TEXTS.values():
+        value = from_json(annotation, text)
+        assert isinstance(value, annotation) and from_json(annotation, to_json(value)) == value
 
 
 def test_a_bad_default_does_not_hide_what_is_wrong_with_a_note():
@@ -1508,8 +1590,11 @@ def test_all_problems_of_nested_types_are_told_at_once_with_their_fields():
         (list[Point], [{"x": 101, "y": 0}], ["[0]: is refused (ValueError: x is too far out)"]),
         (int, "x", ['(root): "x" is not an integer']),
         (pathlib.Path, 5, ["(root): 5 is not a string"]),
-        (datetime.timedelta, "P", ['(root): "P" is not a duration']),
-        (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
+        (list[decimal.Decimal], ["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."], [
+            f'[{place}]: "{text}" is not a decimal'
+            for place, text in enumerate(["NaN", "sNaN", "-Infinity", "1_000", "１", " 1", "1e", "."])]),
+        (uuid.UUID, "１" * 32, [f'(root): "{"１" * 32}" is not a uuid']),
+        (uuid.UUID, "1_" * 16, [f'(root): "{"1_" * 16}" is not a uuid']),
     ],
 )
 def test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors):
@@ -1674,27 +1759,11 @@ def test_a_class_whose_new_and_init_disagree_is_made_by_name():
             {
                 "10:30": "10:30:00",
                 "10:30:05.5Z": "10:30:05.500000+00:00",
+                "10:30.5": None,
                 "1030": None,
                 "10": None,
                 "2024-05-01T10:30": None,
                 "T10:30": None,
-            },
-        ),
-        (
-            datetime.timedelta,
-            {
-                "PT1H30M": "1:30:00",
-                "P1W": "7 days, 0:00:00",
-                "-P1DT0.5S": "-2 days, 23:59:59.500000",
-                "PT1.5H": "1:30:00",
-                "+P1D": "1 day, 0:00:00",
-                "P": None,
-                "PT": None,
-                "P1DT": None,
-                "1:30": None,
-                "PT1.2.3S": None,
-                "P99999999999D": None,
-                "P1M": None,
             },
         ),
     ],
@@ -1705,8 +1774,7 @@ def test_the_same_texts_are_read_alike_on_every_version(cls, texts):
             with pytest.raises(ToolArgumentError):
                 from_json(cls, text)
         else:
-            value = from_json(cls, text)
-            assert (str(value) if cls is datetime.timedelta else value.isoformat()) == read
+            assert from_json(cls, text).isoformat() == read
 
 
 def test_a_named_type_goes_to_the_definitions_only_where_it_is_used_twice_or_holds_itself():
@@ -1794,9 +1862,9 @@ LEAVES = {  # JSON's type -> annotation -> its values; in a union, members of di
         datetime.date: st.dates(),
         datetime.datetime: st.datetimes(timezones=OFFSETS),
         datetime.time: st.times(timezones=OFFSETS),
-        datetime.timedelta: st.timedeltas(),
         pathlib.PurePosixPath: st.text("ab/.", min_size=1).map(pathlib.PurePosixPath),
-        ipaddress.IPv4Address: st.ip_addresses(v=4),
+        **({datetime.timedelta: st.timedeltas(), ipaddress.IPv4Address: st.ip_addresses(v=4),
+            fractions.Fraction: st.fractions()} if "types" in HERE_ARE else {}),
     },
 }
 VALUES = {annotation: values for leaves in LEAVES.values() for annotation, values in leaves.items()}
@@ -1809,6 +1877,7 @@ SPELLED = {
     datetime.time,
     datetime.timedelta,
     ipaddress.IPv4Address,
+    fractions.Fraction,
 }
 KEYS = [str, *([int, bool, Shade, Rank, uuid.UUID, datetime.date, Literal["a", "b"]] if "types" in HERE_ARE else [])]
 HASHABLE = st.sampled_from([annotation for annotation in VALUES if annotation is not None])
@@ -2421,60 +2490,13 @@ def test_what_a_partial_has_bound_cannot_be_sent():
         bind({"name": "a", "fixed": 2})
 
 
-# --- parameters=
-def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
-    contract = {
-        "type": "object",
-        "properties": {
-            "place": {"type": "string"},
-            "when": {"type": "string"},
-            "days": {"type": ["integer", "string"]},
-        },
-    }
-    assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
-    assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
-        "a",
-        "many",
-        "c",
-        datetime.date(2024, 5, 1),
-    )
-    with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
-        bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
-    with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
-        bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
-    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
-        "from": 1,
-        "cik-A": 2,
-    }
-
-
-def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
-    def call(back: typing.Callable):
-        return back
-
-    assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
-
-
+# --- what is refused
 @pytest.mark.parametrize(
     "func, options, problems",
     [
         (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
         (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
         (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
-        (
-            forecast,
-            {"parameters": {"properties": {"town": {}}}},
-            [
-                'parameters: "town" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
-            ['parameters: "days" is filled in by the program (leave it out)'],
-        ),
-        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
         (type, {}, ["no signature found"]),
     ],
 )
@@ -3124,6 +3146,18 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
         assert re.search("^the model gave |api_format=", str(error)), error
 
 
+@pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
+def test_a_cut_call_never_comes_alive_from_the_history_and_an_object_stays_an_object(arguments, kept):
+    ran, registry = [], ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    answer = {"message": {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "wipe", "arguments": arguments}}]}, "finish_reason": "length"}
+    history = run_agent(scripted_model({"choices": [answer]}, "Done."), "Go.", registry)
+    assert history[1]["tool_calls"][0]["function"]["arguments"] == kept
+    again = run_agent(scripted_model("Done."), json.loads(json.dumps(history[:2])), registry)       # it had crashed
+    assert not ran and again[2]["content"] == history[2]["content"]
+
+
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
 # ---------------------------------------------------------------------------
@@ -3244,24 +3278,38 @@ def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
         f"Error: {caught.value}\nFix the arguments and call the tool again.")
 
 
-def test_the_importers_list_names_what_it_left_out():
-    def make(name):
-        return Tool(name, "", {}, print)
-
-    def fail(name):
-        raise ToolDefinitionError("no good")
-    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
-        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
-    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
-    names = [tool.name for tool in tools]
-    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
-
-
 def test_one_schema_of_a_tool_asks_for_the_reason_only_where_it_is_told_to():
     tool = Tool.from_function(add)
     def properties(**options):
         return list(tool.get_schema(**options)["function"]["parameters"]["properties"])
     assert properties() == ["a", "b"] and properties(think_augment=True) == ["a", "b", TOOLCALL_REASON]
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def test_what_another_copy_of_the_file_made_is_refused_by_a_sentence(tmp_path, monkeypatch):
+    other = load_copy(SOURCE, tmp_path, monkeypatch)
+    theirs = other.ToolRegistry([nothing])
+    answered = other.ToolResult("c1", "nothing", "x")
+    for word, use in [("Tool", lambda: ToolRegistry([theirs["nothing"]])), ("Tool", lambda: ToolRegistry(theirs)),
+                      ("Tool", lambda: ToolRegistry().merge(theirs)),
+                      ("ToolRegistry", lambda: ToolRegistry().register(theirs)),
+                      ("ToolCall", lambda: ToolRegistry([nothing]).invoke(other.ToolCall("c1", "nothing", {}))),
+                      ("ToolCall", lambda: ToolRegistry([nothing]).respond([other.ToolCall("c1", "nothing", {})])),
+                      ("ToolResult", lambda: build_tool_result_messages([answered]))]:
+        with pytest.raises(ToolDefinitionError, match=f"^a {word} of {other.__name__} is of another copy of this file"):
+            use()
+
+
+def test_a_callable_object_of_a_module_that_imports_all_of_ours_is_a_tool(monkeypatch):
+    module = types.ModuleType("imports_all")
+    monkeypatch.setitem(sys.modules, "imports_all", module)
+    exec("from toolreg import *\nclass Adder:\n    def __call__(self, a: int) -> int:\n        return a + 1", vars(module))
+    registry = ToolRegistry()
+    registry.register(module.Adder(), name="add")
+    assert registry.invoke("add", {"a": 1}).content == "2"
 
 
 # ---------------------------------------------------------------------------
@@ -3365,6 +3413,23 @@ def test_a_long_list_of_tools_is_cut_nearest_first():
         'Error: there is no tool "get_wether" (there are: get_weather, ')
     assert registry.invoke("get_wether", {}).content.endswith(
         " and 31 more)\nCall a tool that there is, or answer without one.")
+
+
+def test_among_thousands_of_tools_the_nearest_names_are_found_at_once():
+    registry = ToolRegistry(Tool(f"find_trains_{number}", "", {}, print) for number in range(5_000))
+    registry.register(Tool("get_weather", "", {}, print))
+    start = time.perf_counter()
+    assert registry.invoke("get_wether", {}).content.startswith(
+        'Error: there is no tool "get_wether" (there are: get_weather, ')
+    assert "(there are: find_trains_4321" in registry.invoke("find_train_4321", {}).content
+    assert time.perf_counter() - start < 2
+
+
+def test_the_spellings_that_are_kept_are_bounded():
+    registry = weather_registry()
+    for number in range(1_000):
+        assert registry.get_schemas(tags=[f"tag{number}"]) == []
+    assert len(registry._schemas) <= 64 and len(registry.get_schemas()) == 2
 
 
 def test_a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced():
@@ -3517,7 +3582,7 @@ Fix the arguments and call the tool again."""
 def test_text_that_is_no_object_is_never_run():
     ran = []
     registry = ToolRegistry()
-    registry.register(lambda **kw: ran.append(kw), name="wipe", parameters={"type": "object"})
+    registry.register(Tool("wipe", "", {"type": "object"}, lambda **kw: ran.append(kw)))
     for text in ('{"a": 1', '{"a": 1}{"a": 2}', '{"a": NaN}', "[1]", "5", "yes", '{"a":' * 10_000, '"\ud800'):
         result = registry.invoke("wipe", text)
         assert result.is_error and result.content.startswith('Error: the arguments of "wipe" are not a JSON object: ')
@@ -3536,7 +3601,7 @@ def test_the_reason_is_stripped_and_kept_whether_or_not_it_was_asked_for(think_a
     seen = []
     registry = ToolRegistry(think_augment=think_augment, before_call=lambda call, reason: seen.append((call, reason)),
                             after_call=lambda call, result: seen.append((call, result.reason)))
-    registry.register(lambda **kw: kw, name="echo", parameters={"type": "object", "additionalProperties": {"type": "integer"}})
+    registry.register(Tool("echo", "", {"type": "object", "additionalProperties": INTEGER}, lambda **kw: kw))
     arguments = {"x": "1", "toolcall_reason": "to see"}
     result = registry.invoke("echo", arguments)
     assert result.value == {"x": 1} and result.reason == "to see" and arguments["toolcall_reason"] == "to see"
@@ -3596,7 +3661,7 @@ def test_a_result_without_a_json_form_is_still_a_success():
         deep = [deep]
     registry = ToolRegistry()
     for name, value in {"odd": Odd(), "cyclic": cyclic, "keys": {(1, 2): Odd()}, "digits": 10 ** 10_000, "deep": deep}.items():
-        registry.register(lambda value=value: value, name=name, parameters={"type": "object"})
+        registry.register(Tool(name, "", {"type": "object"}, lambda value=value: value))
         result = registry.invoke(name, {})
         assert not result.is_error and result.content and result.content.isprintable()
 
@@ -3667,7 +3732,7 @@ def test_32_tools_that_meet_return_on_all_paths():
 
 
 def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     seen = set()
@@ -3678,7 +3743,7 @@ def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
 
 def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
     monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
@@ -3809,7 +3874,7 @@ def no_threads(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
 
 
 def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
@@ -4063,14 +4128,6 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     registry.register(lambda: later(), name="late")
     result = registry.invoke("late", {})
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
-
-
-def test_importers_mount_a_method_that_registers_and_names_spaces():
-    class Registry(ToolRegistry):
-        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
-    registry = Registry()
-    tools = registry.register_from_list("a", "b", namespace="my list")
-    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
 
 
 # ---------------------------------------------------------------------------
@@ -4584,6 +4641,114 @@ def test_async_tools_give_equal_results_on_all_paths(kinds):
     assert all([type(result.error) for result in way] == [type(result.error) for result in ways[0]] for way in ways)
 
 
+@pytest.fixture
+def own_loop(monkeypatch):
+    monkeypatch.setattr(toolreg, "_LOOPS", {})
+    monkeypatch.setattr(toolreg, "LOOP_SECONDS", 0.1)
+
+
+async def anum(n: int = 0) -> int:
+    await asyncio.sleep(0)
+    return n
+
+
+def test_a_loop_that_a_tool_blocks_is_left_and_later_calls_have_another(threads, own_loop):
+    release = threading.Event()
+    async def block() -> None:
+        release.wait(20)
+    registry = ToolRegistry([anum, block])
+    blocked = threading.Thread(target=registry.invoke, args=("block", {}), daemon=True)
+    blocked.start()
+    time.sleep(0.02)
+    start = time.monotonic()
+    assert registry.invoke("anum", {"n": 5}).value == 5 and time.monotonic() - start < 10
+    release.set()
+    blocked.join(10)
+    assert not blocked.is_alive()
+
+
+@pytest.mark.parametrize("leave", [lambda: asyncio.get_running_loop().stop(), sys.exit])
+def test_what_ends_the_loop_ends_the_call_that_ran_there_and_not_the_next(threads, own_loop, leave):
+    async def later() -> None:
+        leave()
+    async def ends() -> None:
+        task = asyncio.ensure_future(later())
+        await asyncio.sleep(10)
+        await task
+    registry = ToolRegistry([anum, ends])
+    result = registry.invoke("ends", {})
+    assert result.is_error and "the event loop on which the function ran has ended" in result.content
+    assert registry.invoke("anum", {"n": 3}).value == 3
+
+
+def test_a_forked_child_begins_with_loops_and_threads_of_its_own(threads):
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    registry = ToolRegistry([add, anum])
+    calls = [wire("anum", {"n": 1}), wire("add", {"a": 1}), wire("anum", {"n": 2})]
+    registry.execute_tool_calls(calls)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            values = [[result.value for result in results] for results in turns(registry, calls)]
+            os._exit(7 if values == [[1, 1, 2]] * 2 else 1)
+        finally:
+            os._exit(2)
+    for _ in range(1000):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+async def cancels_inner() -> None:
+    task = asyncio.ensure_future(asyncio.sleep(20))
+    task.cancel()
+    await task
+
+
+def raises_cancelled() -> None:
+    raise asyncio.CancelledError("mine")
+
+
+@pytest.mark.parametrize("tool", [cancels_inner, raises_cancelled])
+@pytest.mark.parametrize("metadata", [ToolMetadata(), ToolMetadata(parallel=False)])
+def test_a_cancellation_that_a_tool_made_is_its_own_error(threads, tool, metadata):
+    registry = ToolRegistry([add])
+    registry.register(tool, name="t", metadata=metadata)
+    for results in (*turns(registry, [wire("add", {"a": 1}), wire("t", {}), wire("add", {"a": 2})]),
+                    *turns(registry, [wire("t", {})])):
+        assert [result.is_error for result in results] in ([False, True, False], [True])
+        assert "CancelledError" in next(result.content for result in results if result.is_error)
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_cancelled_task_ends_its_turn_after_the_cleanup_of_its_calls(calls):
+    cleaned = []
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(20)
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned.append(1)
+    registry = ToolRegistry([slow])
+    async def main():
+        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(calls)]))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(cleaned) == calls
+    asyncio.run(main())
+
+
 def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
     variable = contextvars.ContextVar("variable", default="elsewhere")
     async def where() -> str:
@@ -4621,6 +4786,7 @@ def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, 
     ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
     ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
     ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
+    ({"timeout": 1e10}, "timeout: is longer than can be waited for (got 10000000000.0; leave it out for no limit)"),
     ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
 ])
 def test_metadata_that_cannot_be_kept_is_refused(options, fault):
@@ -4777,6 +4943,27 @@ def test_an_exception_that_cannot_travel_is_told_in_words():
     assert type(outcome.error) is ToolRegError and "pickle" in str(outcome.error)
 
 
+def test_a_batch_within_a_call_on_a_full_executor_runs(threads):
+    from concurrent.futures import ThreadPoolExecutor
+    def outer() -> list:
+        return [result.value for result in registry.execute_tool_calls([wire("add", {"a": 1}), wire("add", {"a": 2})])]
+    with ThreadPoolExecutor(1) as executor:
+        registry = ToolRegistry([outer, add], executor=executor)
+        assert [result.value for result in registry.execute_tool_calls([wire("outer", {})] * 2)] == [[1, 2]] * 2
+
+
+@of("async")
+def test_a_timeout_holds_in_a_sync_call_from_an_async_tool(threads):
+    release = threading.Event()
+    registry = ToolRegistry()
+    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
+    async def outer() -> str:
+        return registry.invoke("hang", {}).content
+    registry.register(outer)
+    assert all("did not finish within 0.05 seconds" in result.content for result in invoked(registry, "outer", {}))
+    release.set()
+
+
 def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):
     registry = ToolRegistry()
     registry.register(add, metadata=ToolMetadata(timeout=1))
@@ -4882,12 +5069,25 @@ def test_no_nesting_of_conditions_takes_exponential_time(wrap):
     ends_soon(wrap)
 
 
+@pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: {"items": ref}, lambda ref: {"not": ref}])
+@pytest.mark.parametrize("names", [lambda at: [at], lambda at: [0, at], lambda at: [at, at * 3 % 8, at * 5 % 8]])
+def test_a_ring_of_resources_with_dynamic_names_is_compiled_soon_or_refused(names, wrap):
+    schema, start = {"$ref": "http://x/0", "$defs": {str(at): {
+        "$id": f"http://x/{at}", "$defs": {str(name): {"$dynamicAnchor": f"n{name}"} for name in names(at)},
+        "allOf": [wrap({"$ref": f"http://x/{other}"}) for other in range(8) if other != at]} for at in range(8)}},\
+        time.process_time()
+    with contextlib.suppress(SchemaError):
+        Validator(schema)
+    assert time.process_time() - start < 20
+
+
 @pytest.mark.parametrize(("schema", "word"), [
     ({"if": True}, "if"), ({"items": {"$id": "a"}}, "$id"), ({"items": {"$dynamicRef": "#"}}, "$dynamicRef"),
     ({"properties": {"a": {"contains": True}}}, "contains"), ({"unevaluatedItems": False}, "unevaluatedItems"),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3,
       "definitions": {"a": True}}, "$ref"),
     ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": [True]}, "prefixItems"),
+    ({"properties": {"a": {"$ref": "#/shared/b"}}, "shared": {"b": {"not": {"if": True}}}}, "if"),
 ])
 def test_a_copy_without_the_chapter_refuses_what_it_would_read_otherwise(schema, word, tmp_path, monkeypatch):
     copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
@@ -4901,9 +5101,23 @@ def test_a_copy_without_the_chapter_reads_an_older_schema_that_means_the_same(tm
     older = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"$ref": "#/definitions/n"}},
              "definitions": {"n": {"type": "integer"}}, "format": "date"}
     assert copy.is_valid({"a": 1}, older) and not copy.is_valid({"a": "1"}, older)
-    for pattern, fault in ((r"\p{L}", "chapter"), ("(?<a>b)", "chapter"), (r"\ca", "chapter")):
-        with pytest.raises(copy.SchemaError, match=fault):
-            copy.Validator({"pattern": pattern})
+    named = {**older, "$ref": "#/definitions/n", "title": "what is beside it demands nothing"}
+    del named["properties"], named["format"]
+    assert copy.is_valid(1, named) and not copy.is_valid("1", named)
+    with pytest.raises(copy.SchemaError, match="is not a known dialect .there are: .*draft-07"):
+        copy.Validator({"$schema": "http://json-schema.org/draft-04/schema#"})
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}", r"[\P{L}]", "(?<a>b)", r"\ca", r"\u{41}", r"[\ud83d\ude00]", r"(?<a>b)\k<a>"])
+def test_a_copy_without_the_chapter_refuses_patterns_that_python_spells_otherwise(pattern, tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
+    with pytest.raises(copy.SchemaError, match='is not a supported pattern: .* needs the chapter "schema"'):
+        copy.Validator({"pattern": pattern})
+    assert copy.is_valid("A", {"pattern": r"^\u0041$"}) and Validator({"pattern": pattern})
+
+
+def test_a_copy_without_the_chapter_has_its_own_word_for_options(tmp_path, monkeypatch):
+    copy = load_copy(without({"schema"}), tmp_path, monkeypatch)
     with pytest.raises(copy.SchemaError, match='"resources" needs the chapter "schema"'):
         copy.Validator({}, resources={"a:b": True})
 
@@ -5022,6 +5236,29 @@ def test_coercion_follows_the_older_keywords():
     assert coerce(["1", "true"], schema) == [1, True]
 
 
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
+def test_the_official_suite_for_older_drafts_passes(draft, dialect):
+    outcomes = list(suite_outcomes(draft, dialect))
+    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+
+
+@of("formats")
+@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
+@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
+def test_the_formats_of_the_official_suite_pass(draft, least):
+    passed = 0
+    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
+        for case in json.loads(path.read_text("utf-8")):
+            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
+                if draft == "draft7" else DRAFT_2020_12)
+            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
+    assert passed >= least
+
+
+# ---------------------------------------------------------------------------
+# formats: what the keyword `format` asserts
+# ---------------------------------------------------------------------------
 FORMATS = {     # format: (texts that have it, texts that do not)
     "date": ("2024-02-29 2000-02-29 0001-01-01",
              "2023-02-29 1900-02-29 2024-13-01 2024-1-1 2024-04-31 \u0662024-01-01 2024-01-01x"),
@@ -5047,7 +5284,7 @@ FORMATS = {     # format: (texts that have it, texts that do not)
     "uri-template": ("{+a} a{b.c,d:3}/{e*} %20", "{ {a:0} {} a} {a,,b} %"),
     "json-pointer": ("/a/~0~1 / /a//b", "a /~2 #/a"),
     "relative-json-pointer": ("0 1/a 10#", "01 -1 /a 0##"),
-    "regex": (r"^a\d$ (?<n>a)\k<n> [] \cA", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
+    "regex": (r"^a\d$ [] (a)\1", r"( \a (?P<n>a) (?i)a [b-a] \Z"),
 }
 
 
@@ -5072,29 +5309,30 @@ def test_any_text_has_a_format_or_has_not(name, text):
     assert Validator({"format": name}, formats=True).is_valid(text) in (True, False)
 
 
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "dialect"), [("draft2019-09", DRAFT_2019_09), ("draft7", DRAFT_07)])
-def test_the_official_suite_for_older_drafts_passes(draft, dialect):
-    outcomes = list(suite_outcomes(draft, dialect))
-    assert len(outcomes) > 900 and not [outcome for outcome in outcomes if outcome]
+@of("schema")
+def test_the_format_of_patterns_knows_all_of_their_syntax():
+    assert is_valid_format("regex", r"(?<n>a)\k<n>") and is_valid_format("regex", r"\cA\u{41}")
 
 
-@pytest.mark.skipif(not SUITE, reason="JSON_SCHEMA_TEST_SUITE names no folder of the official suite")
-@pytest.mark.parametrize(("draft", "least"), [("draft2020-12", 763), ("draft7", 675)])
-def test_the_formats_of_the_official_suite_pass(draft, least):
-    passed = 0
-    for path in sorted(pathlib.Path(SUITE, "tests", draft, "optional", "format").glob("*.json")):
-        for case in json.loads(path.read_text("utf-8")):
-            validator = Validator(case["schema"], formats=True, dialect=DRAFT_07
-                if draft == "draft7" else DRAFT_2020_12)
-            passed += sum(validator.is_valid(test["data"]) == test["valid"] for test in case["tests"])
-    assert passed >= least
+def is_valid_format(name, text):
+    return Validator({"format": name}, formats=True).is_valid(text)
 
 
-# ---------------------------------------------------------------------------
-# formats: what the keyword `format` asserts
-# ---------------------------------------------------------------------------
-# (to come)
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("text", ["".join(map(chr, range(0x4e00, 0x4e00 + 5_000))), "a" + "\u0301\u0316" * 20_000,
+                                  "a." * 20_000, "1:" * 20_000, "xn--" + "9" * 20_000], ids=ascii)
+def test_no_text_is_too_long_for_a_format(name, text):
+    start = time.process_time()
+    for whole in (text, f"a@{text}"):
+        is_valid_format(name, whole)
+    assert time.process_time() - start < 10
+
+
+def test_a_copy_without_the_chapter_does_not_assert_formats(tmp_path, monkeypatch):
+    copy = load_copy(without({"formats"}), tmp_path, monkeypatch)
+    assert copy.is_valid("x", {"format": "date"})
+    with pytest.raises(copy.SchemaError, match='^"formats" needs the chapter "formats" .cut from this copy.$'):
+        copy.Validator({}, formats=True)
 
 
 # ---------------------------------------------------------------------------
@@ -5289,12 +5527,17 @@ class SubTwice(Twice[int]):
     (Table(), [{"x": [1]}]),
     (Frame(), [{"x": 2}]),
     (Chunk("x"), [{"x": 3}]),
+    (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
+    (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"),
 ], ids=lambda value: type(value).__name__)
 def test_a_value_of_a_known_package_has_this_json_form(value, form):
     test_a_value_has_this_json_form(value, form)
 
 
 FURTHER_TYPES = [  # as in TYPES
+    (datetime.timedelta, text_with(format="duration"), "P1DT1.5H", datetime.timedelta(1, 5400)),
+    (ipaddress.IPv4Address, text_with(format="ipv4"), "10.0.0.1", ipaddress.ip_address("10.0.0.1")),
+    (fractions.Fraction, text_with(format="fraction"), "-1/3", fractions.Fraction(-1, 3)),
     (typing.Mapping[int, str], mapping_to(STRING, propertyNames=NO_TEXT_KEY), {"-5": "a"}, {-5: "a"}),
     (dict[Shade, Rank], None, {"dark": 2}, {Shade.DARK: Rank.HIGH}),
     (dict[Rank, bool], None, {"1": True}, {Rank.LOW: True}),
@@ -5366,6 +5609,9 @@ def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
 
 
 @pytest.mark.parametrize("annotation, wire, errors", [
+    (list[fractions.Fraction], ["1/0", "1/_3", "1e9", "1/-3"], [
+        f'[{place}]: "{text}" is not a fraction' for place, text in enumerate(["1/0", "1/_3", "1e9", "1/-3"])]),
+    (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
     (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
     (
         dict[tuple[int, int], int],
@@ -5499,6 +5745,99 @@ class Alias:
     __call__ = None  # so that typing of 3.10 takes it for a type
 
 
+@pytest.mark.parametrize("text, read", [
+    ("PT1H30M", "1:30:00"), ("P1W", "7 days, 0:00:00"), ("-P1DT0.5S", "-2 days, 23:59:59.500000"), ("PT1.5H", "1:30:00"),
+    ("+P1D", "1 day, 0:00:00"), ("P", None), ("PT", None), ("P1DT", None), ("1:30", None), ("PT1.2.3S", None),
+    ("P99999999999D", None), ("P1M", None),
+])
+def test_the_same_durations_are_read_alike_on_every_version(text, read):
+    try:
+        assert str(from_json(datetime.timedelta, text)) == read
+    except ToolArgumentError as error:
+        assert read is None and str(error) == f"(root): {json.dumps(text)} is not a duration"
+
+
+@pytest.mark.parametrize("annotation, wire, same", [
+    (dict[float, str], {"1": "a", "1.0": "b", "2": "c"}, ("1.0", "1")),
+    (dict[decimal.Decimal, int], {"1.0": 1, "1.00": 2}, ("1.00", "1.0")),
+    (dict[tuple[int, ...], int], {"[1]": 1, "[1.0]": 2}, ("[1.0]", "[1]")),
+])
+def test_keys_that_become_equal_are_an_error_and_no_loss(annotation, wire, same):
+    with pytest.raises(ToolArgumentError) as caught:
+        from_json(annotation, wire)
+    assert [(error.path, error.message) for error in caught.value.errors] == [
+        ((same[0],), f'is the same key as "{same[1]}"')]
+
+
+def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
+    with pytest.raises(ToolDefinitionError, match="NaN as a limit has no JSON form"):
+        schema_of(Annotated[float, Says(ge=math.nan)])
+    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
+    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
+        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
+
+
+def test_results_of_models_follow_their_own_choice_of_aliases():
+    class Chosen(Modelled):
+        model_config = {"serialize_by_alias": False}
+    assert (to_json(Chosen())["by_alias"], to_json(Modelled())["by_alias"]) == (False, True)
+
+
+LATE_BOXES = """
+from __future__ import annotations
+import dataclasses, typing
+T = S = str                      # what the parameters below must not be taken for
+
+@dataclasses.dataclass
+class Box[T]:
+    item: T
+    more: list[T]
+
+    def put(self, item: T, tags: list[S] = ()): return item
+
+    @classmethod
+    def first[S](cls, items: list[S]) -> S: return items[0]
+
+class Boxes(Box[int]): pass
+@dataclasses.dataclass
+class Twice[T](Box[list[T]]):
+    third: T
+def echo[T: int](it: T): return it
+type Pairs[T] = list["tuple[T, T]"]
+"""
+
+
+@pytest.mark.parametrize("annotation, wire, wrong", [
+    ("Box[int]", {"item": 3.0, "more": [4]}, {"item": "x", "more": []}),
+    ("Boxes", {"item": 3.0, "more": [4]}, {"item": "x", "more": []}),
+    ("Twice[int]", {"item": [3.0], "more": [[4]], "third": 5}, {"item": [3], "more": [4], "third": 5}),
+    ("Twice[int]", {"item": [3.0], "more": [[4]], "third": 5}, {"item": [3], "more": [[4]], "third": "x"}),
+    ("Pairs[int]", [[1, 2.0]], [["a", "b"]]),
+])
+def test_the_type_parameters_of_a_class_or_alias_come_before_other_names(annotation, wire, wrong, late_boxes):
+    T = bool                        # noqa: F841    # nor this
+    meant = eval(annotation, vars(late_boxes))
+    assert is_valid(wire, schema_of(meant)) and not is_valid(wrong, schema_of(meant))
+    from_json(meant, wire)
+
+
+@pytest.fixture
+def late_boxes(monkeypatch):
+    if sys.version_info < (3, 12):
+        pytest.skip("there is no syntax for type parameters before 3.12")
+    module = types.ModuleType("late_boxes")
+    monkeypatch.setitem(sys.modules, "late_boxes", module)
+    exec(LATE_BOXES, vars(module))
+    return module
+
+
+def test_the_type_parameters_of_functions_and_methods_come_before_other_names(late_boxes):
+    assert parameters_of(late_boxes.echo)["properties"]["it"] == INTEGER
+    put = parameters_of(late_boxes.Box(1, []).put)["properties"]
+    assert put["item"] == {} and put["tags"]["items"] == STRING          # S is a name of the module here
+    assert parameters_of(late_boxes.Box.first)["properties"]["items"] == array_of({})
+
+
 def test_a_generic_type_is_named_after_its_arguments():
     assert list(schema_of(tuple[Box[int], Box[str], Box[int], Box[str]])["$defs"]) == ["Box_int", "Box_str"]
 
@@ -5517,6 +5856,8 @@ def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_n
             (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
             (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
             (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
+            (datetime.timedelta, "datetime.timedelta"), (list[fractions.Fraction], "fractions.Fraction"),
+            (Optional[ipaddress.IPv6Address], "ipaddress.IPv6Address"),
             ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"'), (Annotated[int, Says(ge=1)], "Says"),
             (Annotated[str, Says(pattern="a")], "Says"), (Annotated[int, Predicate(func=bool)], "Predicate"),
             (Annotated[int, Says(metadata=[Says(ge=1)])], "Says")]:
@@ -5527,8 +5868,6 @@ def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_n
     def look(n: int = Field(default=3)): ...
     with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
         core.parameters_of(look)
-    with pytest.raises(core.ToolDefinitionError, match=r'parameters: (\w+\.)?Node needs the chapter "types"'):
-        core.Tool.from_function(lambda **given: given, name="f", parameters=Node)
     for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
         assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
 
@@ -5564,35 +5903,6 @@ def test_a_field_as_a_default_is_read():
     assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
     made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
     assert made[0] is not made[1]
-    with pytest.raises(ToolDefinitionError, match='parameters: "place" is missing, and the function needs it'):
-        toolreg._form_of_function(look, name="f", parameters={"properties": {"days": {}}})
-
-
-@pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
-def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
-    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
-    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
-    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
-
-
-def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
-    def take(value, children):
-        return children
-
-    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
-    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
-    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
 
 
 MODULE = """
@@ -5658,6 +5968,129 @@ def test_a_class_of_the_calling_function_is_found_by_its_name():
         return it
 
     assert alike(bound_and_called(use, {"it": {"number": 1.0}}), Here(1))
+
+
+# ---------------------------------------------------------------------------
+# contracts: what is given as `parameters=` of a function, a JSON Schema or a class with named fields
+# ---------------------------------------------------------------------------
+def test_without_the_chapter_parameters_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"contracts"}), tmp_path, monkeypatch)
+    for parameters in ({"type": "object"}, Node, ["x"]):
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.Tool.from_function(lambda **given: given, name="f", parameters=parameters)
+        assert str(caught.value) == 'tool "f": parameters= needs the chapter "contracts" (cut from this copy)'
+
+
+def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
+    contract = {
+        "type": "object",
+        "properties": {
+            "place": {"type": "string"},
+            "when": {"type": "string"},
+            "days": {"type": ["integer", "string"]},
+        },
+    }
+    assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
+    assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
+        "a",
+        "many",
+        "c",
+        datetime.date(2024, 5, 1),
+    )
+    with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
+        bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
+    with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
+        bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
+    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
+        "from": 1,
+        "cik-A": 2,
+    }
+
+
+def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
+    def call(back: typing.Callable):
+        return back
+
+    assert bound_and_called(call, {"back": "x"}, parameters={"type": "object", "properties": {"back": {}}}) == "x"
+
+
+@pytest.mark.parametrize("func, options, problems", [
+        (
+            forecast,
+            {"parameters": {"properties": {"town": {}}}},
+            [
+                'parameters: "town" is no parameter (there are: place, days, unit, when)',
+                'parameters: "place" is missing, and the function needs it',
+            ],
+        ),
+        (
+            forecast,
+            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
+            ['parameters: "days" is filled in by the program (leave it out)'],
+        ),
+        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
+        (lambda place=Field(): place, {"parameters": {"properties": {}}},       # noqa: B008
+         ['parameters: "place" is missing, and the function needs it']),
+])
+def test_parameters_that_do_not_suit_the_function_are_refused_with_all_problems(func, options, problems):
+    with pytest.raises(ToolDefinitionError) as caught:
+        toolreg._form_of_function(func, name="f", **options)
+    assert str(caught.value).startswith('tool "f": ' + problems[0])
+    assert all(problem in str(caught.value) for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "model, arguments, result",
+    [
+        (
+            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+            {"place": "a", "when": "2024-05-01"},
+            ("a", 1, "c", datetime.date(2024, 5, 1)),
+        ),
+        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    ],
+)
+def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
+    schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
+    assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
+    assert alike(bound_and_called(forecast, arguments, parameters=model), result)
+
+
+def test_a_model_that_holds_itself_is_still_an_object_at_the_root():
+    def take(value, children):
+        return children
+
+    schema = toolreg._form_of_function(take, name="f", parameters=Node)[1]
+    assert schema["type"] == "object" and schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert bound_and_called(take, {"value": 1, "children": [{"value": 2}]}, parameters=Node) == [Node(2)]
+
+
+def test_a_model_refuses_unknown_arguments_at_every_level_unless_it_allows_them():
+    def meet(name, home, **rest):
+        return name, home, rest
+
+    tools = ToolRegistry([Tool.from_function(meet, parameters=PydanticLike)])
+    known = {"name": "a", "home": {}}
+    assert tools.invoke("meet", known).value == ("a", {}, {})
+    assert "homes: is not allowed here" in tools.invoke("meet", {**known, "homes": 1}).content
+    assert "home.town: is not allowed here" in tools.invoke("meet", {**known, "home": {"town": 1}}).content
+    tools = ToolRegistry([Tool.from_function(meet, parameters=OpenPydanticLike)])
+    assert tools.invoke("meet", {**known, "homes": 1}).value == ("a", {}, {"homes": 1})
+
+
+class OpenPydanticLike(PydanticLike):
+    """Is like a pydantic model that says extra="allow"."""
+
+    def __init__(self, name, home, **extra):
+        super().__init__(name, home)
+        self.model_extra = extra
+
+    model_fields = ("name", "home")
+
+    @classmethod
+    def model_json_schema(cls):
+        return {**super().model_json_schema(), "additionalProperties": True}
 
 
 # ---------------------------------------------------------------------------
@@ -6449,6 +6882,30 @@ def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatc
     module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
     with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
         module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
+
+
+# ---------------------------------------------------------------------------
+# importers: what all that import tools share
+# ---------------------------------------------------------------------------
+def test_the_importers_list_names_what_it_left_out():
+    def make(name):
+        return Tool(name, "", {}, print)
+
+    def fail(name):
+        raise ToolDefinitionError("no good")
+    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
+        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
+    names = [tool.name for tool in tools]
+    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
+
+
+def test_importers_mount_a_method_that_registers_and_names_spaces():
+    class Registry(ToolRegistry):
+        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
+    registry = Registry()
+    tools = registry.register_from_list("a", "b", namespace="my list")
+    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
 
 
 # ---------------------------------------------------------------------------
@@ -7274,10 +7731,10 @@ def test_header_parameters_are_sent_and_cannot_add_headers():
     for value in ("a\r\nX-C: 1", "a\nb", "\x00"):
         request, result = sent_by(document, {"X-A": value})
         assert request is None and "headers: x-a must be text without control characters" in result.content
-    with pytest.warns(ToolRegWarning, match="header parameter \"Host\": is not supported"):
+    with pytest.warns(ToolRegWarning, match="Host: a header parameter of this name is not supported"):
         openapi_tools(describe({"parameters": [parameter("Host", where="header", required=True)]}))
     tool = only(openapi_tools(describe({"parameters": [parameter("Host", where="header")]})))
-    assert tool.metadata.extra["openapi"]["left_out"] == ['header parameter "Host": is not supported']
+    assert tool.metadata.extra["openapi"]["left_out"] == ["Host: a header parameter of this name is not supported"]
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
@@ -7460,7 +7917,9 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
-    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
+    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+     "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),
@@ -7468,7 +7927,7 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
     ("{}", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
     (0, "the OpenAPI document cannot be read: TypeError"),
@@ -7481,18 +7940,18 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="querystring", required=True)]}, 'querystring parameter "c": is not supported'),
+    ({"parameters": [parameter("c", where="querystring", required=True)]}, "c: a querystring parameter of this name is not supported"),
     ({"parameters": [parameter("d", style="matrix", required=True)]},
-     'query parameter "d": the style matrix is not supported'),
+     "d: the style matrix is not supported in a query parameter"),
     ({"parameters": [parameter("c", where="cookie", style="cookie", required=True)]},
-     'cookie parameter "c": the style cookie is not supported'),
+     "c: the style cookie is not supported in a cookie parameter"),
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
-     'query parameter "j": a content of a/b is not supported'),
-    (json_body({"$recursiveRef": "#"}), "a schema with $recursiveRef is not supported"),
+     "j: a content of a/b is not supported in a query parameter"),
+    (json_body({"$recursiveRef": "#"}), "body: a schema with $recursiveRef is not supported"),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
-    (json_body({"items": {"$ref": "#Anchor"}}), 'the reference "#Anchor" leads nowhere'),
+    (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
-    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'the reference "#/no/where" leads nowhere'),
+    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
@@ -7535,6 +7994,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
 @pytest.mark.parametrize("security, auth, sent", [
     ([{"k": []}], {"k": "secret"}, "\r\nx-key: secret\r\n"),
     ([{"q": []}], {"q": "secret&"}, "GET /x?key=secret%26 "),
+    ([{"c": []}], {"c": "secret=; "}, "\r\ncookie: c=secret=;%20\r\n".replace(";", "%3B")),
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
@@ -7567,8 +8027,7 @@ def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
 def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
     document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
                         components={"securitySchemes": SCHEMES})
-    for auth, text in (({"c": "1"}, 'auth: "c" is not supported (apikey cookie)'),
-                       ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
+    for auth, text in (({"d": "1"}, 'auth: "d" is not supported (http digest)'),
                        ({"x": "1"}, 'auth: "x" is no security scheme of the document'),
                        ({"k": None}, 'auth: "k" must be text (got NoneType)'),
                        ("secret", "auth: must be a dict of security scheme -> secret")):
@@ -7636,6 +8095,29 @@ def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(wher
     request, result = sent_by(document, {"p": "p", **given})
     assert request is None and result.content == ("Error: a value holds half a character (a lone surrogate)\n"
                                                   "Fix the arguments and call the tool again.")
+
+
+@pytest.mark.parametrize("servers, base", [
+    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {"region": {"enum": ["eu", "us"]},
+                                                                   "port": {"default": 8443}}}], "https://eu.invalid:8443"),
+    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
+def test_a_server_is_one_whose_whole_url_is_known(servers, base):
+    document = {**describe(), "servers": servers}
+    if base is None:
+        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
+            openapi_tools(document)
+    else:
+        with pytest.raises(HttpError, match=f"^{base}: "):
+            only(openapi_tools(document)).run({})
+
+
+def test_a_path_item_or_a_parameter_that_is_none_costs_itself():
+    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}]})
+    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
+    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: refers to "other.json"'):
+        first, second = openapi_tools(document)
+    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter of this name is not supported"]
+    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
 
 
 def test_a_query_in_the_key_of_a_path_goes_into_the_query():
@@ -7778,7 +8260,141 @@ def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the
     assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
     document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
     with pytest.warns(ToolRegWarning):
-        assert openapi_tools(document).refused == {"op": told}
+        assert openapi_tools(document).refused == {"op": f"a: {told}"}
+
+
+def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
+    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    document = describe(json_body({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {}}}]}),
+                        method="post", components={"schemas": {"A": closed}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
+
+
+def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
+    either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
+    tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
+            "required": ["all"]}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}), method="post",
+                        components={"schemas": {"Tree": tree}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": [{"all": [1, {"all": [2]}]}]}) and not check({"body": [{"all": [{"all": ["x"]}]}]})
+
+
+@pytest.mark.parametrize("base, reference", [
+    ({"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, {"$ref": "#/components/schemas/Pet"}),
+    ({"kind": {"type": "string"}}, {"allOf": [{"$ref": "#/components/schemas/Pet"}], "nullable": True}),
+    ({"kind": {"type": "string"}}, {"$ref": "#/components/schemas/Pet", "nullable": True})])
+def test_kinds_are_told_apart_also_where_the_base_lists_them_or_stands_in_an_allof_alone(base, reference):
+    def kind(more):
+        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
+    pet = {**PET, "properties": base, "additionalProperties": False}
+    document = describe(json_body({"properties": {"pet": reference}}), method="post", components={"schemas": {
+        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"pet": {"kind": "Cat", "lives": 9}}) and check({"pet": {"kind": "Dog", "breed": "b"}})
+    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}):
+        assert not check({"pet": wrong})
+
+
+@pytest.mark.parametrize("schema, fits, does_not_fit", [
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "nullable": True}, [None, {"n": 1}],
+     [{"n": "x"}, 1]),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None}, [{}, {"a": 1}], [1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2", "required": True}, [[1, 2, 3]],
+     [[], ["x"]]),
+    ({"type": "object", "required": ["a", "a"], "properties": {"a": None}}, [{"a": 1}], [{}]),
+    ({"type": "object", "patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}},
+     [{"x": 1, "b": 2}], [{"x": "1"}])])
+def test_a_schema_that_is_written_oddly_means_what_its_author_meant(schema, fits, does_not_fit):
+    document = describe(json_body({"type": "object", "properties": {"v": schema}, "required": ["v"]}), method="post")
+    check = only(openapi_tools(document))._validator.is_valid
+    assert all(check({"v": value}) for value in fits) and not any(check({"v": value}) for value in does_not_fit)
+
+
+def test_definitions_are_said_once_and_shared_by_all_that_need_the_same():
+    first, *others = openapi_tools(ring(30))
+    assert len(first.parameters["$defs"]) == 30
+    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+
+
+def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
+    deep = {"style": "deepObject", "explode": True}
+    created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
+                         {"type": "integer"}]}
+    expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
+    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
+                       "requestBody": {"content": {"application/x-www-form-urlencoded": {
+                           "encoding": {}, "schema": {"type": "object", "properties": {}}}}}})
+    request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
+    assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
+    assert "content-type" not in request
+    assert sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
+    made = describe({"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "encoding": {"metadata": deep, "items": deep}, "schema": {"type": "object", "properties": {
+            "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
+                "price": {"type": "string"}}}},
+            "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
+                                   {"enum": [""], "type": "string"}]}}}}}}}, method="post")
+    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
+    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
+    assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
+
+
+def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
+    meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}}}}
+    pod = {"type": "object", "properties": {
+        "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}, "description": "D"},
+        "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        "status": {"type": "object", "readOnly": True}},
+        "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]}
+    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")], "requestBody": {
+        "required": True, "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.Pod"}}}}},
+        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
+        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {"type": "object"}}})
+    tool = only(openapi_tools(document))
+    assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
+    assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
+    request, _ = sent_by(document, {"namespace": "n", "metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"})
+    assert request.startswith("POST /api/v1/namespaces/n/pods HTTP/1.1\r\n")
+    assert json.loads(request.partition("\r\n\r\n")[2]) == {"metadata": {"name": "p", "owner": {"name": "o"}},
+                                                             "port": "http"}
+
+
+def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
+    import urllib.parse
+    form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
+    places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
+
+    def body(media_type):
+        return describe({"parameters": places, "requestBody": {"required": True, "content": {
+            media_type: {"schema": form}}}}, method="post")
+    with serving(http_answer(b"ok")) as (url, requests):
+        urlencoded, multipart = (only(openapi_tools(body(kind), base_url=url)) for kind in (
+            "application/x-www-form-urlencoded", "multipart/form-data"))
+        text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
+        plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
+
+        @given(plain, text, text, st.lists(text, max_size=3))
+        @settings(max_examples=25)
+        @example("a,b", "; x=1", '"\r\n--', ["&", "=", ""])
+        def same(header, cookie, single, many):
+            for tool in (urlencoded, multipart):
+                assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
+                head, _, sent = requests[-1].partition(b"\r\n\r\n")
+                fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
+                pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
+                         else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
+                expected = [("s", single), *(("many", each) for each in many)]
+                lines = [(name, each.replace("\r\n", "\n").replace("\r", "\n")) for name, each in pairs]
+                assert (lines if tool is multipart else pairs) == [
+                    (name, each.replace("\r\n", "\n").replace("\r", "\n") if tool is multipart else each)
+                    for name, each in expected]
+        same()
 
 
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
@@ -7791,7 +8407,8 @@ def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
 
 
 def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
-    document = describe({"tags": None, "parameters": None, "security": None, "description": None})
+    document = describe({"tags": [None], "parameters": [None], "security": None, "description": None,
+                         "requestBody": {"content": None}}, components=None)
     document["paths"]["/x"].update(post=None, parameters=None, servers=None)
     document["paths"]["/y"] = {"trace": {}, "options": {}}
     assert only(openapi_tools(document)).name == "op"
@@ -7861,7 +8478,8 @@ def test_swagger_2_is_read_and_sent_as_it_says():
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
-    assert registry["put"].metadata.extra["openapi"]["left_out"] == ['query parameter "tsv": the style tsv is not supported']
+    assert registry["put"].metadata.extra["openapi"]["left_out"] == [
+        "tsv: the style tsv is not supported in a query parameter"]
     assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
@@ -7907,9 +8525,9 @@ def catalogue():
     registry = ToolRegistry(think_augment=True)
     for thing in ("issue", "branch", "release", "label"):
         for verb in ("create", "list", "delete", *map("check{}".format, range(47))):
-            registry.register(lambda name, thing=thing, verb=verb: f"{verb} {thing} {name}",
-                              name=f"{verb}_{thing}", description=f"{verb.title()} one {thing} of a repository.",
-                              parameters={"type": "object", "properties": {"name": {"type": "string"}}})
+            registry.register(Tool(f"{verb}_{thing}", f"{verb.title()} one {thing} of a repository.",
+                                   {"type": "object", "properties": {"name": {"type": "string"}}},
+                                   lambda name, thing=thing, verb=verb: f"{verb} {thing} {name}"))
     return registry
 
 
@@ -7965,18 +8583,6 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
-TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
-                  "annotations": {"readOnlyHint": True}}
-
-
-def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
-    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
-    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
-    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
-        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
-            build()
-
-
 # A server that misbehaves as its tools are called, or from the start as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
@@ -8047,6 +8653,24 @@ def call(id, name, arguments):
         say(id=id, method="roots/list")
         say(method="notifications/progress", params={"n": 1})
         text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
+    elif name == "meta":
+        text(id, json.dumps(params["_meta"]))
+    elif name == "inquires":        # as servers without a handshake do
+        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+        if "inputResponses" in params:
+            text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
+        else:
+            say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})
+    elif name == "later":
+        if params.get("requestState") == "third":
+            text(id, json.dumps(sorted(params)))
+        else:
+            state = "third" if "requestState" in params else "second"
+            say(id=id, result={"resultType": "input_required", "requestState": state})
+    elif name == "insatiable":
+        say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})
+    elif name == "strange":
+        say(id=id, result={"resultType": "task", "content": []})
     elif name == "environment":
         text(id, json.dumps(dict(os.environ)))
     elif name == "cancelled":
@@ -8080,12 +8704,17 @@ for line in sys.stdin:
     message = json.loads(line)
     id, params = message.get("id"), message.get("params") or {}
     if message.get("method") == "initialize" and mode not in ("silent", "mute"):
-        if mode == "future":
-            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": ["2026-07-28"]}})
+        if mode in ("future", "far"):
+            supported = ["2026-07-28" if mode == "future" else "2099-01-01"]
+            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": supported}})
         else:
             versions = {"old": "2024-11-05", "odd": "1999-01-01"}
             say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
                                "serverInfo": {"name": "child"}, "asked": params})
+    elif message.get("method") == "server/discover" and mode == "future":
+        say(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "new"}})
+    elif message.get("method") == "server/discover":
+        say(id=id, error={"code": -32601, "message": "no such method"})
     elif message.get("method") == "tools/list":
         page = params.get("cursor")
         more = {"nextCursor": NEXT[page]} if page in NEXT else {}
@@ -8134,8 +8763,7 @@ def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_regist
         assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None"}
         assert len(warned) == 1
         assert registry["add"].metadata.source == "mcp"
-        [schema] = registry.get_schemas("add", api_format="mcp")
-        assert (schema["title"], schema["annotations"]) == ("Adder", {"readOnlyHint": True})
+        assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
         old = registry["old"]
         assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
         assert registry.invoke("a_tool", {}).content == "{}"
@@ -8213,7 +8841,7 @@ for line in sys.stdin:
 
 def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
     class Listed(McpClient):
-        def list_tools(self):
+        def _rows(self):
             return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
                     for kind in ("required", "optional", "forbidden")]
 
@@ -8296,13 +8924,14 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 
 @pytest.mark.parametrize("mode, error", [
     ("dead", r"the server has ended \(exit code 1\); on stderr: no such database"),
-    ("silent", "no answer within the timeout"), ("odd", 'the server speaks the revision "1999-01-01", not 2025-11-25'),
-    ("future", "the server refused initialize: unknown version"),
+    ("silent", "no answer within the timeout"),
+    ("odd", 'the server speaks the revision "1999-01-01", not 2026-07-28, 2025-11-25'),
+    ("far", "the server refused initialize: unknown version"),
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
         toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
-    assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
+    assert getattr(caught.value, "data", None) == ({"supported": ["2099-01-01"]} if mode == "far" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
@@ -8317,6 +8946,110 @@ def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, mon
 def test_older_revisions_are_spoken_too(mcp_child):
     with McpClient(mcp_child("old")) as client:
         assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
+
+
+ABOUT_US = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {
+    "name": "toolreg", "version": toolreg.__version__}, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def test_a_server_without_a_handshake_is_told_all_with_each_request_and_known_when_it_is_started_anew(mcp_child):
+    with McpClient(mcp_child("future")) as client:
+        assert (client.server["protocolVersion"], client.server["serverInfo"]) == ("2026-07-28", {"name": "new"})
+        for _ in range(2):
+            assert json.loads(call_content(client, "meta")) == ABOUT_US
+        with pytest.raises(McpError, match="the server has ended"):
+            client.call_tool("dies")
+        assert call_content(client, "echo", a=1) == '{"a": 1}'
+        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
+
+
+def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_child):
+    asked = []
+
+    def on_request(method, params):
+        asked.append((method, params))
+        return {"action": "accept", "content": {"name": "me"}} if method == "elicitation/create" else None
+
+    with McpClient(mcp_child("future"), on_request=on_request) as client:
+        answers, state, number = json.loads(call_content(client, "inquires"))
+        assert answers == {"who": {"action": "accept", "content": {"name": "me"}}}
+        assert state == f"after {number - 1}" and asked == [("elicitation/create", {"message": "Who?"})]
+        assert json.loads(call_content(client, "later")) == ["_meta", "arguments", "name", "requestState"]
+        about = json.loads(call_content(client, "meta"))["io.modelcontextprotocol/clientCapabilities"]
+        assert about == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+        with pytest.raises(McpError, match="the server asks for roots/list, which nobody here answers"):
+            client.call_tool("insatiable")
+        with pytest.raises(McpError, match='the unknown resultType "task"'):
+            client.call_tool("strange")
+    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
+        with pytest.raises(McpError, match="the server asked for input 10 times"):
+            client.call_tool("insatiable")
+    with McpClient(mcp_child("future")) as client:
+        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
+            client.call_tool("inquires")
+
+
+@pytest.mark.parametrize("on_request, answer", [
+    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
+    (lambda method, params: None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (lambda method, params: {"roots": {1}}, {"error": {
+        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
+])
+def test_after_a_handshake_too_on_request_answers_and_none_refuses(mcp_child, on_request, answer):
+    with McpClient(mcp_child(), on_request=on_request) as client:
+        assert client.server["asked"]["capabilities"].keys() == {"elicitation", "sampling", "roots"}
+        answers = json.loads(call_content(client, "asks"))
+    told = next(each for each in answers if each["id"] == answers[0]["id"] and each.get("result") != {})
+    assert told | {"id": 0, "jsonrpc": ""} == answer | {"id": 0, "jsonrpc": ""}
+
+
+OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
+         "This is a fault of the tool, not of the arguments: go on without it.")
+
+
+@pytest.mark.parametrize("schema, result, content, value", [
+    (OUTPUT, {"structuredContent": {"n": 1}}, '{"n": 1}', {"n": 1}),
+    (OUTPUT, {"structuredContent": {"n": "x"}}, UNFIT.format('n: "x" is not an integer'), ToolError),
+    (OUTPUT, {"structuredContent": {}}, UNFIT.format("n: is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "x"}]}, UNFIT.format("structuredContent is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "no luck"}], "isError": True}, "no luck", ToolError),
+    ({"type": "array"}, {"structuredContent": [1], "content": [{"type": "text", "text": "one"}]}, "one\n[1]", [1]),
+    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": [{"type": "text", "text": "2 listed"}]},
+     '2 listed\n{"ids": ["A", "B"]}', {"ids": ["A", "B"]}),
+    (None, {"structuredContent": {"n": 1}, "content": [{"type": "text", "text": '{ "n":1 }'}]}, '{ "n":1 }', {"n": 1}),
+    (None, {"structuredContent": {"result": "one"}, "content": [{"type": "text", "text": "one"}]}, "one",
+     {"result": "one"}),
+    (None, {"structuredContent": {"result": ["a", 2]}, "content": [{"type": "text", "text": text} for text in "a2"]},
+     "a\n2", {"result": ["a", 2]}),
+    (None, {"structuredContent": {"code": 7}, "content": [{"type": "text", "text": "no"}], "isError": True},
+     'no\n{"code": 7}', ToolError),
+    ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
+    ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
+    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
+])
+def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]
+
+        def call_tool(self, name, arguments):
+            return result
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.content == content
+    assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
+
+
+def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+
+    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
+        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
@@ -8488,10 +9221,49 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
         self.reply(200, self.answer("forgotten"))
 
 
+class StatelessMcp(McpOverHttp):
+    """A server of the revision 2026-07-28: no handshake, no session, only POST."""
+
+    def do_POST(self):
+        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.messages.append((self.headers, self.message))
+        method, params = self.message["method"], self.message["params"]
+        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+            code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
+            number = None if code == -32022 else self.message["id"]
+            self.reply(404 if code == -32601 else 400, {"id": number, "error": {
+                "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
+        elif method == "server/discover":
+            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
+        elif method == "tools/list":
+            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
+            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        else:
+            getattr(self, params["name"], self.plain)()
+
+    def drips(self):
+        self.server.replied.clear()
+        super().drips()
+        self.server.replied.set()
+
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
+
+@pytest.fixture
+def stateless_mcp():
+    yield from serve_over_http(StatelessMcp)
+
+
 @pytest.fixture
 def mcp_url():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), McpOverHttp)
-    server.messages, server.sessions = [], []
+    yield from serve_over_http(McpOverHttp)
+
+
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
     server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -8515,8 +9287,10 @@ def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_
         assert 0.19 < waited < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
-    assert [each["mcp-session-id"] for each in headers] == [None] + ["session 0"] * (len(headers) - 1)
-    assert [each["mcp-protocol-version"] for each in headers] == [None] + ["2025-06-18"] * (len(headers) - 1)
+    # a try without a handshake, the handshake, the rest
+    assert [each["mcp-session-id"] for each in headers] == [None] * 2 + ["session 0"] * (len(headers) - 2)
+    versions = [each["mcp-protocol-version"] for each in headers]
+    assert versions == ["2026-07-28", None] + ["2025-06-18"] * (len(headers) - 2)
     assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
     assert server.messages[-1][1] == "DELETE"
     assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
@@ -8541,7 +9315,7 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
             wait_until = time.monotonic() + 2
             while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
                 time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 2
+            assert server.messages[-1][1]["params"]["requestId"] == 3
         assert call_content(client, "plain") == "as JSON"
         assert len(server.sessions) == 1
 
@@ -8562,9 +9336,102 @@ def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
         assert server.sessions == ["session 0", "lost", "session 2"]
 
 
+def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
+    url, server = mcp_url
+    with McpClient(url) as client:
+        assert call_content(client, "forgets") == "forgotten"
+        tool = Tool("plain", "", {"type": "object"}, lambda: call_content(client, "plain"))
+        results = ToolRegistry([tool]).execute_tool_calls([ToolCall(str(n), "plain", {}) for n in range(30)])
+        assert {result.content for result in results} == {"as JSON"}
+        assert server.sessions == ["session 0", "lost", "session 2"]
+
+
+def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"type": "object", "properties": {
+        "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
+        "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
+    with McpClient(url) as client:
+        client.list_tools()
+        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
+            assert call_content(client, "plain", **arguments) == "as JSON"
+        call_content(client, "ä\n")
+    assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
+    assert [headers["mcp-method"] for headers, _ in server.messages] == [
+        "server/discover", "tools/list"] + ["tools/call"] * 4
+    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
+    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
+            for headers, _ in server.messages]
+    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
+                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
+                    {"mcp-name": "=?base64?w6QK?="}]
+
+
+@pytest.mark.parametrize("value, text", [
+    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
+    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
+def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
+    assert toolreg._header_text(value) == text
+
+
+@pytest.mark.parametrize("wrong", [
+    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
+    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
+    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
+    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
+    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
+    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+])
+def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
+    url, server = stateless_mcp
+    fine = {"properties": {"a": {"enum": [{"x-mcp-header": "no annotation"}]}}}
+    server.schemas = {"wrong": wrong, "fine": fine}
+    with McpClient(url) as client:
+        assert client.list_tools() == [{"name": "fine", "inputSchema": fine}]
+        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must be the name of a header, once, on a "):
+            tools = toolreg.mcp_tools(client)
+        assert [tool.name for tool in tools] == ["fine"] and tools.refused.keys() == {"wrong"}
+
+
+def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+    with McpClient(url) as client:
+        client.timeout = 20
+        client._linked()
+        server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
+        assert call_content(client, "plain", a="x") == "as JSON"
+        assert server.messages[-1][0]["mcp-param-a"] == "x"
+        server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+        assert call_content(client, "plain") == "as JSON"
+        server.refusals = [(-32021, {"requiredCapabilities": {"sampling": {}}})]
+        with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
+            client.call_tool("plain")
+        assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+        with pytest.raises(McpError, match="the server's answer ended without a result"):
+            client.call_tool("cut")                     # no stream is resumed
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+
+
+def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
+    url, server = stateless_mcp
+    with McpClient(url, timeout=0.4) as client:
+        with pytest.raises(ToolTimeoutError):
+            client.call_tool("drips")
+        assert server.replied.wait(10)                  # it cannot write any more
+        assert call_content(client, "plain") == "as JSON"
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
+
+
 @pytest.mark.parametrize("name", ["drips", "withholds"])
-def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
-    client = McpClient(mcp_url[0])
+@pytest.mark.parametrize("kind", ["mcp_url", "stateless_mcp"])
+def test_over_http_close_ends_a_call_that_waits(request, kind, name):
+    client = McpClient(request.getfixturevalue(kind)[0])
     client.list_tools()
     timer = threading.Timer(0.1, client.close)
     timer.start()
@@ -8572,7 +9439,12 @@ def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
     with pytest.raises(McpError, match="the client is closed"):
         client.call_tool(name)
     timer.join()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
+    for _ in range(500):
+        if all(wire.closed for wire in list(client._link.wires)):
+            break
+        time.sleep(0.02)
+    assert all(wire.closed for wire in list(client._link.wires))        # nobody waits any more
 
 
 def test_over_http_what_is_no_server_is_named():
@@ -8583,7 +9455,380 @@ def test_over_http_what_is_no_server_is_named():
 # ---------------------------------------------------------------------------
 # serve: the same tools for MCP clients
 # ---------------------------------------------------------------------------
-# (to come)
+TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema": CITY_ONLY, "title": "W",
+                  "annotations": {"readOnlyHint": True}}
+
+
+def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
+    parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
+    assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
+        with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
+            build()
+
+
+SERVED = r"""
+import os, signal, subprocess, sys, threading, time
+sys.path.insert(0, FOLDER)
+signal.signal(signal.SIGINT, signal.default_int_handler)        # it is ignored where a shell runs the tests with &
+from typing import TypedDict
+import toolreg
+from toolreg import ToolMetadata, ToolRegistry, serve_mcp
+
+class Sum(TypedDict):
+    total: int
+
+registry = ToolRegistry(think_augment=True)
+
+@registry.register(metadata=ToolMetadata(extra={"mcp": {"title": "Adder", "annotations": {"readOnlyHint": True}}}))
+def add(a: int, b: int) -> Sum:
+    "Add two numbers."
+    return {"total": a + b}
+
+@registry.register
+def lies() -> dict[str, int]:
+    return {"a": "x"}
+
+@registry.register
+def prints() -> str:
+    print("from the tool", flush=True)
+    os.write(1, b"from below\n")
+    subprocess.run([sys.executable, "-I", "-S", "-c", "print('from a child')"], check=True)
+    return f"read {sys.stdin.readline()!r}"
+
+@registry.register
+def fails() -> str:
+    raise ValueError("no luck")
+
+@registry.register
+def leaves() -> str:
+    sys.exit(3)
+
+@registry.register
+def interrupts() -> str:
+    raise KeyboardInterrupt
+
+@registry.register
+def sleeps(seconds: float) -> str:
+    time.sleep(seconds)
+    return "slept"
+
+@registry.register
+def says(size: int) -> str:
+    return "x" * size
+
+@registry.register
+def shows() -> list:
+    return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
+
+@registry.register(metadata=ToolMetadata(parallel=False))
+def stays() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+for name, value in SETTINGS.items():
+    setattr(toolreg, name, value)
+serve_mcp(registry, **OPTIONS)
+print("ended", file=sys.stderr)
+"""
+
+
+def served_script(folder, options, settings):
+    path = folder / "served.py"
+    path.write_text(f"FOLDER, OPTIONS, SETTINGS = {str(HERE)!r}, {options!r}, {settings!r}\n{SERVED}", "utf-8")
+    return [sys.executable, "-I", "-S", "-B", str(path)]
+
+
+def over_stdio(folder, *lines, **settings):
+    """Send lines to a server on stdio and close; give (its messages by id, what was printed to stderr)."""
+    sent = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    done = subprocess.run(served_script(folder, {}, settings), input=sent, capture_output=True, timeout=60)
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and all(message["jsonrpc"] == "2.0" for message in messages)
+    assert done.stderr.splitlines()[-1] == b"ended", done.stderr
+    return messages, done.stderr.decode()
+
+
+def rpc(id, method, **params):
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def rpc_new(id, method, version="2026-07-28", **params):
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    return rpc(id, method, **params, _meta=meta)
+
+
+def rpc_tool(id, name, **arguments):
+    return rpc(id, "tools/call", name=name, arguments=arguments)
+
+
+@contextlib.contextmanager
+def over_http(folder, token=None, **settings):
+    """Give the port of a server on loopback; at the end Ctrl-C has to end it with status 0."""
+    command = served_script(folder, {"http": "127.0.0.1:0", "token": token}, settings)
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as server:
+        try:
+            found = re.fullmatch(rb"toolreg: serving MCP at http://127\.0\.0\.1:(\d+)/mcp\s*", server.stderr.readline())
+            yield int(found[1])
+            server.send_signal(signal.SIGINT)
+            assert (server.wait(timeout=10), server.stderr.read().splitlines()[-1:]) == (0, [b"ended"])
+        finally:
+            server.kill()
+
+
+def post(port, message, method="POST", path="/mcp", **headers):
+    """Give (status, headers, JSON or None); a header that is None is left out."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    given = {"host": f"127.0.0.1:{port}", "content-type": "application/json", "content-length": str(len(body)),
+             **{name.replace("_", "-"): value for name, value in headers.items()}}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in given.items():
+            if value is not None:
+                connection.putheader(name, value)
+        connection.endheaders(body)
+        response = connection.getresponse()
+        text = response.read()
+        return response.status, response.headers, json.loads(text) if text else None
+    finally:
+        connection.close()
+
+
+def test_stdio_answers_every_request_once_and_nothing_else(tmp_path):
+    messages, _ = over_stdio(
+        tmp_path, rpc(1, "initialize", protocolVersion="2025-06-18"),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"}, rpc("two", "ping"), rpc(3, "initialize"),
+        rpc(4, "initialize", protocolVersion="1999-01-01"), rpc(5, "resources/list"), b"\r\n",
+        {"jsonrpc": "2.0", "id": 6, "result": {}}, {"jsonrpc": "2.0", "method": "no/such/notification"},
+        rpc_new(7, "server/discover"), rpc_new(8, "ping"), rpc_new(9, "tools/list", "2031-01-01"),
+        rpc(10, "server/discover"), rpc_new(11, "tools/list", "2025-11-25"),
+        b'{"jsonrpc": "2.0", "id": 12, "method": "ping"}')
+    results = {message["id"]: message.get("result", message.get("error")) for message in messages}
+    assert [message["id"] for message in messages] == [1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert [results[id]["protocolVersion"] for id in (1, 3, 4)] == ["2025-06-18", "2025-11-25", "2025-11-25"]
+    assert results["two"] == {} and results[1]["capabilities"] == {"tools": {}}
+    spoken = ["2026-07-28", "2025-11-25", "2025-06-18"]
+    assert results[7] == {"supportedVersions": spoken, "capabilities": {"tools": {}}, "resultType": "complete",
+                          "serverInfo": {"name": "toolreg", "version": toolreg.__version__},
+                          "ttlMs": 0, "cacheScope": "private"}
+    assert [results[id]["code"] for id in (5, 8, 9, 10, 11)] == [-32601, -32601, -32022, -32602, -32022]
+    assert results[9]["data"] == {"supported": spoken, "requested": "2031-01-01"}
+
+
+def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
+    [old, new], _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    tools = {tool["name"]: tool for tool in old["result"]["tools"]}
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
+    assert tools["add"]["description"] == "Add two numbers."
+    assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
+    assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
+    assert tools["add"]["outputSchema"]["properties"] == {"total": {"type": "integer"}}
+    assert {name for name in tools if "outputSchema" in tools[name]} == {"add", "lies"}
+    assert "resultType" not in old["result"]
+    assert new["result"] == {**old["result"], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_protocol(tmp_path):
+    messages, printed = over_stdio(
+        tmp_path, rpc_tool(1, "add", a="1", b=2, toolcall_reason="why not"), rpc_tool(2, "prints"), rpc_tool(3, "fails"),
+        rpc_tool(4, "lies"), rpc_tool(5, "leaves"), rpc_tool(6, "nothing"), rpc_tool(7, "add", a=1),
+        rpc_tool(8, "stays"), rpc(9, "tools/call", name="add", arguments=[]), rpc(10, "tools/call"),
+        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
+    answers = {message["id"]: message for message in messages}
+    assert sorted(answers) == [*range(1, 14)] and len(messages) == 13
+    assert answers[1]["result"] == {"content": [{"type": "text", "text": '{"total": 3}'}], "isError": False,
+                                    "structuredContent": {"total": 3}}
+    texts = {id: answers[id]["result"]["content"][0]["text"] for id in (2, 3, 4, 6, 7, 8, 12)}
+    assert texts[2] == "read ''" and {"from the tool", "from below", "from a child"} <= {*printed.splitlines()}
+    assert texts[3] == ('Error: the tool "fails" failed: ValueError: no luck\n'
+                        "If the arguments are the cause, change them; else go on without it.")
+    assert texts[4] == ('Error: the result of "lies" does not fit its outputSchema:\n- a: "x" is not an integer\n'
+                        'The tool has run; its result was:\n{"a": "x"}')
+    assert texts[6].startswith('Error: there is no tool "nothing"') and "- b: is missing" in texts[7]
+    assert texts[8] == "true" and texts[12] == "x" * 5_000_000
+    assert {id for id in texts if answers[id]["result"]["isError"]} == {3, 4, 6, 7}
+    assert answers[13]["result"]["content"] == [
+        {"type": "text", "text": "look:\n[image/png, 3 bytes]\n[audio/wav, 3 bytes]\n[application/pdf, 3 bytes]"},
+        {"type": "image", "data": "YWJj", "mimeType": "image/png"},
+        {"type": "audio", "data": "YWJj", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "tool:shows", "mimeType": "application/pdf", "blob": "YWJj"}}]
+    assert "structuredContent" not in answers[4]["result"] and answers[12]["result"]["resultType"] == "complete"
+    assert [answers[id]["error"] for id in (5, 11)] == [
+        {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
+    assert [answers[id]["error"]["code"] for id in (9, 10)] == [-32602, -32602]
+
+
+def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_from_ending(tmp_path):
+    began = time.monotonic()
+    calls = [rpc_tool(id, "sleeps", seconds=0.5) for id in range(50)]
+    messages, _ = over_stdio(tmp_path, rpc_tool(99, "sleeps", seconds=1_000), *calls, rpc("last", "ping"))
+    assert time.monotonic() - began < 15
+    assert messages[0]["id"] == "last" and {message["id"] for message in messages} == {*range(50), "last"}
+
+
+@pytest.mark.parametrize("line, code, id", [
+    (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, None),
+    (b"nonsense\n", -32700, None),
+    (b"\xff\xfe\n", -32700, None),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
+    (b"[" * 5_000 + b"\n", -32700, None),
+    (b"[]\n", -32600, None),
+    (b"7\n", -32600, None),
+    ({"id": 1, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": 1}, -32600, 1),
+    ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
+    ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, -32600, None),
+    ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, -32600, 1),
+    (rpc(1, "tools/call", name=["add"]), -32602, 1),
+    (rpc(1, "tools/call", name={"add": 1}, arguments={}), -32602, 1),
+    (rpc(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 1),
+    (rpc_new(1, "tools/list", ["2026-07-28"]), -32022, 1),
+    (b"x" * 5_000 + b"\n", -32600, None),
+    (b"x" * 4_096, -32600, None),
+])
+def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
+    messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
+                             rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
+    assert [message["id"] for message in messages] == ["before", id, "after"]
+    assert messages[1]["error"]["code"] == code and messages[1]["error"]["message"]
+
+
+def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
+    new = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": "add"}
+    call = rpc_new(1, "tools/call", name="add", arguments={"a": 1, "b": 2})
+    rows = [
+        (rpc(1, "initialize", protocolVersion="2025-11-25"), {}, 200, None),
+        ({"jsonrpc": "2.0", "method": "notifications/initialized"}, {}, 202, None),
+        (rpc(1, "ping"), {"mcp_protocol_version": "2025-06-18"}, 200, None),
+        (rpc(1, "ping"), {"mcp_protocol_version": "1999-01-01"}, 400, -32022),
+        (rpc(1, "prompts/list"), {}, 200, -32601),
+        (rpc(1, "tools/call"), {}, 200, -32602),
+        (call, new, 200, None),
+        (call, {}, 400, -32020),
+        (call, {**new, "mcp_name": "lies"}, 400, -32020),
+        (call, {**new, "mcp_method": "tools/list"}, 400, -32020),
+        (call, {**new, "mcp_protocol_version": "2025-11-25"}, 400, -32020),
+        (rpc(1, "tools/list"), {**new, "mcp_method": "tools/list"}, 400, -32602),
+        (rpc_new(1, "ping"), {**new, "mcp_method": "ping"}, 404, -32601),
+        (rpc_new(1, "ping", "2031-01-01"), {"mcp_protocol_version": "2031-01-01", "mcp_method": "ping"}, 400, -32022),
+        (b"nonsense", {}, 400, -32700),
+        (b"", {}, 400, -32700),
+        ([call], {}, 400, -32600),
+    ]
+    with over_http(tmp_path) as port:
+        for message, headers, status, code in rows:
+            got, _, answer = post(port, message, **headers)
+            assert (got, (answer or {}).get("error", {}).get("code")) == (status, code), (message, headers)
+        assert post(port, call, **new)[2]["result"]["structuredContent"] == {"total": 3}
+
+
+def test_http_lets_in_only_who_may_ask(tmp_path):
+    ping = rpc(1, "ping")
+    with over_http(tmp_path) as port:
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", "LOCALHOST", "[::1]:80"):
+            assert post(port, ping, host=host)[0] == 200
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost@evil.example", "", None):
+            assert post(port, ping, host=host)[0] == 403
+        for origin in ("http://localhost:3000", "http://127.0.0.1", "https://[::1]:8"):
+            assert post(port, ping, origin=origin)[0] == 200
+        for origin in ("http://evil.example", "null", "", "http://localhost.evil.example", "file://"):
+            assert post(port, ping, origin=origin)[0] == 403
+        for content_type in ("text/plain", "application/x-www-form-urlencoded", None):
+            assert post(port, ping, content_type=content_type)[0] == 415
+        assert post(port, ping, content_type="application/json; charset=utf-8")[0] == 200
+        for method in ("GET", "DELETE", "PUT", "OPTIONS"):
+            status, headers, _ = post(port, b"", method)
+            assert (status, headers["allow"]) == (405, "POST")
+        assert [post(port, ping, path=path)[0] for path in ("/", "/mcp?x=1", "/other", "/mcp/more")] == [200, 200, 404, 404]
+    with over_http(tmp_path, "s3cret") as port:
+        for given in ("Bearer s3cret", "bearer s3cret"):
+            assert post(port, ping, authorization=given)[0] == 200
+        for given in (None, "", "Bearer", "Bearer s3cre", "Bearer s3cret2", "Basic s3cret", "s3cret", "Bearer \xe9"):
+            status, headers, answer = post(port, ping, authorization=given)
+            assert (status, headers["www-authenticate"], answer) == (401, "Bearer", None)
+        assert post(port, ping, authorization="Bearer s3cret", origin="http://evil.example")[0] == 403
+
+
+def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
+    with over_http(tmp_path, MAX_MESSAGE=1_000, MESSAGE_SECONDS=1.5, MAX_SERVED=3) as port, contextlib.ExitStack() as stack:
+        def status(body, **headers):            # a thread that is about to end may still count as one of the three
+            for _ in range(50):
+                if (answer := post(port, body, **headers)[0]) != 503:
+                    return answer
+                time.sleep(0.1)
+            return 503
+
+        assert [status(b"", content_length=size) for size in ("1001", "9" * 18)] == [413, 413]
+        assert [status(b"", content_length=size) for size in (None, "-1", "x", "1_0", "9" * 19)] == [411] * 5
+        assert status(rpc(1, "ping"), transfer_encoding="chunked") == 411
+
+        def connected(sent):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            client.sendall(sent)
+            return client
+
+        head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+        began = time.monotonic()
+        assert status(rpc(1, "ping")) == 200
+        time.sleep(0.5)
+        slow = [connected(sent) for sent in (b"", b"POST /mc", head.encode() + b"{")]
+        time.sleep(0.2)
+        full = connected(b"")
+        assert full.recv(1_000).startswith(b"HTTP/1.1 503 ") and full.recv(1) == b""
+        for client in slow:                     # a byte now and then buys no time
+            with contextlib.suppress(OSError):
+                while time.monotonic() - began < 15:
+                    client.sendall(b"a")
+                    client.settimeout(0.1)
+                    with contextlib.suppress(TimeoutError):
+                        if client.recv(1_000) == b"":
+                            break
+        assert time.monotonic() - began < 10
+        for _ in range(200):                    # one after the other, and none is left
+            connected(b"").close()
+            connected(head.encode() + b"{").close()
+        for _ in range(50):
+            with contextlib.suppress(OSError, AssertionError):
+                assert post(port, rpc(1, "ping"))[0] == 200
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("the server is not free again")
+
+
+@of("mcp", "serve")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_our_own_client_uses_the_server(tmp_path, transport):
+    with contextlib.ExitStack() as stack:
+        target = served_script(tmp_path, {}, {}) if transport == "stdio" else {
+            "url": f"http://127.0.0.1:{stack.enter_context(over_http(tmp_path, 't'))}/mcp",
+            "headers": {"authorization": "Bearer t"}}
+        client = stack.enter_context(McpClient(target))
+        registry = ToolRegistry(toolreg.mcp_tools(client))
+        assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
+        assert registry.invoke("add", {"a": 1, "b": 2}).value == {"total": 3}
+        calls = [ToolCall(str(number), "sleeps", {"seconds": 0.2}) for number in range(50)]
+        assert {result.content for result in registry.execute_tool_calls(calls, max_workers=50)} == {"slept"}
+        assert len(registry.invoke("says", {"size": 5_000_000}).content) == 5_000_000
+        assert registry.invoke("fails", {}).is_error
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"http": "0.0.0.0:1"}, "http: 0.0.0.0 can be reached from other machines (write 127.0.0.1, or token="),
+    ({"http": "example.com:1"}, "http: example.com can be reached from other machines"),
+    ({"http": "127.0.0.1"}, 'http: must be "host:port" (got "127.0.0.1")'),
+    ({"http": "127.0.0.1:65536"}, 'http: must be "host:port"'),
+    ({"http": "http://127.0.0.1:80"}, 'http: must be "host:port"'),
+    ({"http": 8000}, 'http: must be "host:port" (got 8000)'),
+    ({"http": "127.0.0.1:0", "token": ""}, "token: must be visible ASCII text, and goes with http="),
+    ({"http": "127.0.0.1:0", "token": "a b"}, "token: must be visible ASCII text"),
+    ({"token": "x"}, "token: must be visible ASCII text, and goes with http="),
+])
+def test_what_would_be_unsafe_or_unclear_is_not_served(options, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        toolreg.serve_mcp(ToolRegistry(), **options)
 
 
 # ---------------------------------------------------------------------------
@@ -9462,6 +10707,40 @@ def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
 
 
 # ---------------------------------------------------------------------------
+# switch: what the words of other libraries are called here
+# ---------------------------------------------------------------------------
+@of("switch")
+@pytest.mark.parametrize("ask, told", [
+    (lambda: ToolRegistry().spinoff("x"), "spinoff is not here: write copy() and unregister(name)"),
+    (lambda: toolreg.ToolTag, "ToolTag is not here: write ToolMetadata(tags={…}), any words"),
+    (lambda: toolreg.AgentExecutor, "AgentExecutor is not here: write run_agent(model, messages, registry)"),
+    (lambda: Tool("a", "", {}, print).args_schema, "args_schema is not here: write get_schemas()"),
+    (lambda: ToolRegistry(name="x"), "ToolRegistry takes no name=: a registry has no name"),
+    (lambda: ToolRegistry().get_schemas(tool_name="x"), "ToolRegistry.get_schemas takes no tool_name=: write name="),
+    (lambda: ToolRegistry().register(print, allow_replace=True), "register takes no allow_replace=: write replace="),
+    (lambda: ToolRegistry().merge(ToolRegistry(), keep_existing=True), "merge takes no keep_existing="),
+    (lambda: ToolRegistry().execute_tool_calls([], execution_mode="thread"), "write executor=ProcessPoolExecutor()"),
+    (lambda: ToolMetadata(is_concurrency_safe=False), "ToolMetadata takes no is_concurrency_safe=: write parallel="),
+    (lambda: Tool(name="a", description="", parameters={}, callable=print), "Tool takes no callable=: write func="),
+])
+def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
+    with pytest.raises((AttributeError, TypeError), match=re.escape(told)):
+        ask()
+
+
+@of("switch")
+def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_ordinary_error():
+    ours = {*toolreg.__all__, *dir(ToolRegistry), *dir(Tool)}
+    assert not ours & set(toolreg._CALLED_HERE)
+    for (owner, method), words in toolreg._WRITE_FOR_KEYWORDS.items():
+        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(words)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        ToolRegistry(nonsense=1)
+    with pytest.raises(AttributeError, match='a ToolRegistry has no "nonsense"'):
+        assert ToolRegistry().nonsense
+
+
+# ---------------------------------------------------------------------------
 # cli: the command line, and the trace that it prints
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
@@ -10042,7 +11321,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with network,openapi,cli"),
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,cli"),
     (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
     (("--without", "core"), "--with all"),
 ])
@@ -10053,11 +11332,11 @@ def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, 
     assert main(["vendor", *options]) == 0 and capsys.readouterr().out == copy
 
 
-@of("network", "openapi", "mcp", "http")
+@of("network", "openapi", "mcp", "serve", "http")
 @pytest.mark.parametrize("options, told", [
     (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
     (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, http)'),
+    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
     (["-o", "."], "Is a directory"),
     (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),

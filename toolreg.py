@@ -29,8 +29,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, types, strict, responses, anthropic, gemini, streams, classes,
-langchain, network, openapi, find, mcp, serve, http, cli.
+async, elsewhere, schema, formats, types, contracts, strict, responses, anthropic, gemini, streams,
+importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -95,13 +95,16 @@ _CHAPTERS: dict[str, str] = {
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "openapi": "openapi_tools register_from_openapi", "mcp": "mcp McpClient mcp_tools register_from_mcp",
-    "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "serve_mcp", "find": "search_registry", "formats": "formats",
+    "switch": "",
+    "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
+    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
+    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\<",
-    "types": "class-of-elsewhere note type-variable type-alias key name parameters-class",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
+    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+             "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
+    "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -112,8 +115,15 @@ def _needs_chapter(word: Any, subject: str = "") -> str | None:
     return chapter and f'{subject or _shown(word)} needs the chapter "{chapter}" (cut from this copy)'
 
 
+_CALLED_HERE: dict[str, str] = {}       # a word of another library -> what to write; chapters add rows
+
+
+def _missing(name: str, subject: str) -> AttributeError:
+    return AttributeError(_needs_chapter(name) or _CALLED_HERE.get(name) or f"{subject} has no {_shown(name)}")
+
+
 def __getattr__(name: str) -> Any:              # of the module, where it has no such name
-    raise AttributeError(_needs_chapter(name) or f"module {__name__!r} has no attribute {name!r}")
+    raise _missing(name, f"module {__name__!r}")
 
 
 class ToolRegError(Exception):
@@ -171,6 +181,14 @@ class ToolError(ToolRegError):
     """Raise this in a tool: its text goes to the model as it is."""
 
 
+def _check_copy(thing: Any) -> None:
+    """Refuse what another copy of this file made, which is another library: its classes are not these."""
+    kind = type(thing)
+    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
+        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
+                                  f"with {__name__}, or give it to that copy's registry")
+
+
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
     """The model still called tools in the last turn; `messages` is the whole history."""
 
@@ -207,36 +225,56 @@ def _listed(names: Iterable[Any]) -> str:
 
 
 def _finite(text: str) -> float:
-    """Read a number, or raise a ValueError where it becomes infinite."""
+    """Read a number, or raise a ValueError where it becomes infinite, or is none of JSON."""
     value = float(text)
     if value - value:                       # nan for an infinite one, and quicker than asking
-        raise ValueError(f"{text[:20]} is too large for a number")
+        raise ValueError(f"{text[:20]} is " + ("not JSON" if text[-1].isalpha() else "too large for a number"))
     return value
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
+    value: dict[str, Any] = {}
+    for name, item in pairs:
+        if name in value:
+            raise ValueError(f"{_shown(name)} is there twice in one object")
+        value[name] = item
+    return value
+
+
+def _may_repeat(text: str, value: Any) -> bool:
+    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
+    count, parts = 0, [value]
+    for part in parts:
+        if type(part) is dict:
+            count += len(part)
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
-_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_no_constant)
+_DECODER, _DECODER_ONCE = (
+    json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
+    for hook in (None, _once_each))
 _SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
 _NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
-def _read_json(text: str) -> Any:
-    """Read one JSON text, or raise a ValueError that says what is wrong and where."""
+def _read_json(text: str, once: bool = False) -> Any:
+    """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
     length = len(text)
     if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
         _check_nesting(text)
     try:
         value, end = _SCAN(text, 0)
-        if end == length:
+        if end == length and not (once and _may_repeat(text, value)):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return _DECODER.decode(text.removeprefix("\ufeff"))
+        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -282,16 +320,18 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type, even one whose `str` is empty or raises."""
+    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
     text = _words_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _words_of(error: BaseException) -> str:
     try:
-        return str(error).strip()
+        text = str(error).strip()
     except Exception:
-        return ""
+        text = ""
+    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
+    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -510,16 +550,13 @@ def _escape(token: str, in_class: bool) -> str:
         kind, rest = "<", " "
     elif token[0] != "\\":
         return token
-    if kind == "u" and rest:
-        high, _, low = rest.partition("\\u")
-        return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
     if kind in _ESCAPES and rest:
         return _ESCAPES[kind](rest, in_class)
-    if rest and kind in "pPck<":
-        raise ValueError(_needs_chapter(f"\\{kind}"))
+    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
+        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
     if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
         return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvx":
+    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
         raise ValueError(f"{token} is no escape of ECMA-262")
     return token
 
@@ -735,18 +772,22 @@ def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
     fits = _all(table)
 
     def parts(value: Any) -> list[_Part]:
+        fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
         if fits(value):
-            return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        faults = [sub.faults(value) for sub in subs]
-        if [] in faults:
-            return [(_ITSELF, value, f"{_shown(value)} fits {faults.count([])} alternatives, not exactly one", ())]
-        expected = dict.fromkeys(map(_other_type, faults))
+            return fitting
+        if fitting:
+            return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
+        memo, key = node.compiler.memo, (_choice, node)
+        failed = memo.get(key, 0)
+        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
+            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+            meant = next(mended, None)
+            memo[key] = failed + (meant is None)
+            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
+        memo[key] = failed + 1
+        expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
         if "" not in expected:
             return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
-        memo = node.compiler.memo
-        memo[_choice] = memo.get(_choice, 0) + 1
-        if memo[_choice] > SHOWN_NAMES:     # which one is meant is sought for the first values only: it takes long
-            return [(_ITSELF, value, f"{_shown(value)} fits no alternative", ())]
         best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
         return [(_ITSELF, value, subs[best], (best,))]
     return _Rule(None, parts, table)
@@ -834,9 +875,9 @@ _KEYWORDS: dict[str, _Row] = {
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
     "format": (_TEXT, _format),
 }
-# what else `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
-_OLDER: dict[str, Collection[str]] = {
-    "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
+# what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
+_DRAFTS: dict[str, Collection[str]] = {
+    DRAFT_2020_12: [], "https://json-schema.org/draft/2019-09/schema": ["prefixItems"],
     "http://json-schema.org/draft-07/schema": ["prefixItems", "$ref"]}
 
 
@@ -966,7 +1007,7 @@ class _Node:
         """Give the JSON value in a text, where this schema wants one of its type."""
         word = text.strip().lower()
         try:
-            value = _read_json(word if word in ("true", "false") else text)
+            value = _read_json(word if word in ("true", "false") else text, once=True)
         except (ValueError, RecursionError):
             return text
         wanted = isinstance(value, (dict, list)) and type(value) in (self.table or ())
@@ -1005,31 +1046,22 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about, and refuse words of it that have another meaning here."""
-        stack, known, older = [document], set[int](), {*self.older_words(self.dialect)}
-        while stack:
-            schema = stack.pop()
-            if isinstance(schema, dict) and id(schema) not in known:
-                known.add(id(schema))
-                older |= {*self.older_words(schema.get("$schema", DRAFT_2020_12))}
-                alone = {"$ref"} if len(schema.keys() & _KEYWORDS.keys()) < 2 else set()
-                for word in schema:
-                    if word in older - alone:
-                        raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
-                    if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
-                        raise SchemaError(str(_needs_chapter(word)))
-                stack += _subschemas(schema)
+        """Give what references in a document are about: here, that document."""
+        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
+        if str(said).rstrip("#") not in _DRAFTS:
+            raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
+        self.other_words = _DRAFTS[str(said).rstrip("#")]
         return document
 
-    def older_words(self, dialect: Any) -> Collection[str]:
-        uri = str(dialect).rstrip("#")
-        if uri != DRAFT_2020_12 and uri not in _OLDER:
-            known = _listed([DRAFT_2020_12, *_OLDER])
-            raise SchemaError(f"$schema: {_shown(dialect)} is not a known dialect (there are: {known})")
-        return _OLDER.get(uri, ())
-
     def rows(self, node: _Node) -> dict[str, _Row]:
-        """Give the keywords that count in a schema."""
+        """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
+        schema = node.schema if isinstance(node.schema, dict) else {}
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
+        for word in schema:
+            if word in self.other_words and not (alone and word == "$ref"):
+                raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
+            if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
+                raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
 
     def asserts_formats(self, node: _Node) -> bool:
@@ -1163,8 +1195,7 @@ def to_json(value: Any) -> Any:
     return _json_form(value)
 
 
-def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
-               strict: bool = False) -> Any:
+def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0, strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
     if kind is bool or value is None or (kind is float and value - value == 0):
@@ -1192,7 +1223,7 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
 def _text_instead(value: Any) -> str:
     """Give a text for what has no JSON form."""
     if isinstance(value, float):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        return json.dumps(value)                # NaN, Infinity or -Infinity
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
         return f"<{type(value).__name__} too large or within itself>"
     try:
@@ -1210,14 +1241,6 @@ def _key_form(key: Any) -> str:
 def _place_in_set(item: Any) -> tuple[bool, Any]:
     form = to_json(item)
     return (False, form) if isinstance(form, (int, float)) else (True, _key_form(form))
-
-
-def _duration_text(value: Any) -> str:
-    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
-    sign, value = ("-", -value) if value.days < 0 else ("", value)
-    minutes, seconds = divmod(value.seconds, 60)
-    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
-    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
 
 
 def _base64_text(value: Any) -> str:
@@ -1246,19 +1269,19 @@ def _has_any(*attributes: str) -> Callable[[Any], bool]:
     return lambda thing: any(getattr(thing, name, None) is not None for name in attributes)
 
 
+def _is_any(*names: str) -> Callable[[Any], bool]:
+    return lambda kind: any(_full_name(base) in names for base in kind.__mro__)
+
+
 _MODULES = {"typing_extensions": "typing", "pathlib._local": "pathlib"}
-# how the values of a class are written: by its name or that of a base ...
-_WRITERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("datetime.datetime", "datetime.date", "datetime.time"), lambda value: value.isoformat()),
-    **dict.fromkeys(("decimal.Decimal", "fractions.Fraction", "uuid.UUID", "pathlib.PurePath",
-                     "ipaddress._IPAddressBase"), str),
-    **dict.fromkeys(("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
-    "datetime.timedelta": _duration_text, "enum.Enum": _member_form,
-}
-# ... else by what it has: the first row that fits
+# how the values of a class are written: the first row that fits
 _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
     (_has_any("model_dump", "__attrs_attrs__", "to_dicts", "to_pylist", "iterrows"),
      lambda value: f"<{_needs_chapter('class-of-elsewhere', type(value).__name__)}>"),
+    (_is_any("enum.Enum"), _member_form),
+    (_is_any("datetime.date", "datetime.time"), lambda value: value.isoformat()),
+    (_is_any("builtins.bytes", "builtins.bytearray", "builtins.memoryview"), _base64_text),
+    (_is_any("decimal.Decimal", "uuid.UUID", "pathlib.PurePath"), str),
     (is_dataclass, lambda value: {each.name: getattr(value, each.name) for each in fields(value)}),
     (lambda kind: hasattr(kind, "_asdict"), lambda value: value._asdict()),     # named tuples, rows of SQLAlchemy
     (lambda kind: issubclass(kind, str), lambda value: str.__str__(value)),
@@ -1274,8 +1297,7 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 @functools.lru_cache(maxsize=512)
 def _writer_of(kind: Any) -> Callable[[Any], Any]:
     """Give the function that brings the values of a class one step nearer to JSON."""
-    named = (_WRITERS[name] for base in kind.__mro__ if (name := _full_name(base)) in _WRITERS)
-    write: Callable[[Any], Any] | None = next(named, None) or _first_fit(_WRITERS_BY_SHAPE, kind)
+    write: Callable[[Any], Any] | None = _first_fit(_WRITERS_BY_SHAPE, kind)
     if write is None:
         raise TypeError(f"{kind.__name__} has no JSON form")
     return write
@@ -1310,7 +1332,6 @@ class _Field(NamedTuple):
     annotation: Any
     default: Any = _REQUIRED
     text: str = ""
-    has_place: bool = False                     # it may be given without its name
     notes: tuple[Any, ...] = ()                 # as in Annotated
     make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
 
@@ -1330,18 +1351,14 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _errors_at(key: str | int, unfit: ToolArgumentError) -> list[ValidationError]:
-    return [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
-
-
-def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
-    """Read all (key, reader, part), or raise all that is wrong. Once each: twice at every level would be endless."""
+def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
+    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
     values, errors = [], []
-    for key, read, part in parts:
+    for key, read, part in zip(keys, readers, parts):
         try:
             values.append(read(part))
         except ToolArgumentError as unfit:
-            errors += _errors_at(key, unfit)
+            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
     return values
@@ -1349,34 +1366,20 @@ def _read_parts(parts: Iterable[tuple[str | int, _Reader, Any]]) -> list[Any]:
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    rows = tuple(readers.items())
-
     def read(value: Any) -> Any:
-        values, errors = {**value}, []
-        for name, read_part in rows:                # as in _read_parts, but quicker: most arguments pass here
-            if name in values:
-                try:
-                    values[name] = read_part(values[name])
-                except ToolArgumentError as unfit:
-                    errors += _errors_at(name, unfit)
-        if errors:
-            raise _unfit(*errors)
-        return values
-    return read if rows else _as_it_is
+        names = [name for name in readers if name in value]
+        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
+        return {**value, **dict(zip(names, parts))}
+    return read if readers else _as_it_is
 
 
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader], in_order: Sequence[str]) -> _Reader:
-    """Make the reader of a class; what the class itself refuses is an error of the arguments.
-
-    `in_order`: its parameters, if all of them can be given by place, which takes half the time.
-    """
-    read_fields, count = _reads_fields(readers), len(in_order)
+def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
+    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
+    read_fields = _reads_fields(readers)
 
     def read(value: Any) -> Any:
         values = read_fields(value)
         try:
-            if len(values) == count:
-                return construct(*[values[name] for name in in_order])
             return construct(**values)
         except Exception as error:
             raise _refused_by(error) from None
@@ -1397,39 +1400,36 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it."""
-    by_type: dict[type, _Reader] = {}
-
-    def read(value: Any) -> Any:
-        kind = type(value)
-        if kind not in by_type:
-            exact = _JSON_TYPES[kind][0]            # 5 is rather an int than a float, 5.0 rather a float
-            able = sorted((form for form in members if _may_be(form.schema, kind)),
-                          key=lambda form: bool(form.schema.get("type", exact) != exact))
-            by_type[kind] = able[0].read if len(able) == 1 else _reads_first(able, definitions)
-        return by_type[kind](value)
-    return read
-
-
-def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make a reader that tries them in turn, where the value fits.
+    """Make the reader of a union: the first member that the value fits and that can read it.
 
     What it makes of a part is kept until the whole is read: each member would read all that is below once more.
     """
-    rows = [(form.read, _fits(form.schema, definitions)) for form in members]
+    others = [form for form in members if form.schema != _NULL]
+    if len(others) == 1:
+        return lambda value: None if value is None else others[0].read(value)
+    by_type: dict[type, list[tuple[_Reader, Callable[[Any], bool]]]] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
+    def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
+        exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
+        forms = sorted((form for form in members if _may_be(form.schema, kind)),
+                       key=lambda form: bool(form.schema.get("type", exact) != exact))
+        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+
     def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
-        unfit = None
-        for read_member, fits in rows:
+        unfit = _unfit("fits no member of the union")
+        for read_member, fits in by_type[type(value)]:
             try:
                 if fits(value):
                     return value, read_member(value), None
             except ToolArgumentError as error:
                 unfit = error
-        return value, None, unfit or _unfit("fits no member of the union")
+        return value, None, unfit
 
     def read(value: Any) -> Any:
+        rows = by_type.get(type(value)) or able(type(value))
+        if len(rows) == 1:
+            return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
@@ -1444,6 +1444,7 @@ def _reads_first(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     return read
 
 
+_NULL = {"type": "null"}
 _JSON_TYPES = {type(None): ("null",), bool: ("boolean",), int: ("integer", "number"), float: ("number", "integer"),
                str: ("string",), list: ("array",), dict: ("object",)}
 
@@ -1460,7 +1461,7 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
 
 
 def _takes_null(schema: dict[str, Any]) -> bool:
-    return _may_be(schema, type(None), behind_reference=False)
+    return _NULL in schema.get("anyOf", ()) or _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1487,38 +1488,21 @@ def _read_iso(cls: Any, found: re.Match[str]) -> Any:
     return cls.fromisoformat("T".join(filter(None, (date, clock))))
 
 
-def _read_duration(cls: Any, found: re.Match[str]) -> Any:
-    sign, *parts = found.groups()
-    names = ("weeks", "days", "hours", "minutes", "seconds")
-    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
-    return -duration if sign == "-" else duration
-
-
 def _read_base64(cls: Any, found: re.Match[str]) -> Any:
     from base64 import b64decode
     return cls(b64decode(found.string, validate=True))
 
 
-def _read_by_class(cls: Any, found: re.Match[str]) -> Any:
-    return cls(found.string)
-
-
 _ISO = (r"(?:(\d{4}-\d\d-\d\d)(?:[Tt ](?=\d)|\Z))?(?:((?:[01]\d|2[0-3]):[0-5]\d)(?:(:\d\d)(?:[.,](\d+))?)?"
         r"([Zz]|[+-]\d\d(?::?\d\d){0,2})?)?\Z"), _read_iso
-_DURATION = (r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z",
-             _read_duration)
-_WHATEVER = ".*", _read_by_class
-# class -> (format, what its texts look like, how such a text is read); what the classes themselves take is too much
-_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any]]] = {
+# class -> (format, what its texts look like, how such a text is read; None: by the class, which alone would take more)
+_SPELLED: dict[str, tuple[str, str, Callable[[Any, re.Match[str]], Any] | None]] = {
     "datetime.datetime": ("date-time", *_ISO), "datetime.date": ("date", *_ISO), "datetime.time": ("time", *_ISO),
-    "datetime.timedelta": ("duration", *_DURATION),
-    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", _read_by_class),
-    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", _read_by_class),
-    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", _read_by_class),
-    "ipaddress.IPv4Address": ("ipv4", *_WHATEVER), "ipaddress.IPv6Address": ("ipv6", *_WHATEVER),
+    "uuid.UUID": ("uuid", r"(urn:uuid:)?\{?([0-9a-fA-F]-?){32}\}?\Z", None),
+    "decimal.Decimal": ("decimal", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", None),
     **dict.fromkeys(("builtins.bytes", "builtins.bytearray"), ("base64", r"[\w+/=]*\Z", _read_base64)),
-    **{f"pathlib.{pure}{system}Path": ("path", *_WHATEVER)
-       for pure in ("", "Pure") for system in ("", "Posix", "Windows")},
+    **{f"pathlib.{flavour}Path": ("path", ".*", None)
+       for flavour in ("", "Posix", "Windows", "Pure", "PurePosix", "PureWindows")},
 }
 
 
@@ -1529,7 +1513,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
     def read(text: str) -> Any:
         try:
             if found := re.match(pattern, text, re.ASCII | re.DOTALL):
-                return parse(cls, found)
+                return parse(cls, found) if parse else cls(text)
         except (ValueError, ArithmeticError):
             pass
         raise _unfit(f"{_shown(text)} is not {article}{name}")
@@ -1541,7 +1525,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(zip(range(len(value)), itertools.repeat(read), value)))
+    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1566,61 +1550,53 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(zip(range(len(reads)), reads, value))), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
-        return build.refuse(annotation, word="key")
+        return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
     schema = {"type": "object", "additionalProperties": item.schema or True}
 
     def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(zip(value, itertools.repeat(item.read), value.values()))))
+        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
     return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
     forms = list(members)
-    others = [form for form in forms if form.schema != {"type": "null"}]
-    if len(others) < len(forms) and any(_takes_null(form.schema) for form in others):
+    others = [form for form in forms if form.schema != _NULL]
+    if any(_takes_null(form.schema) for form in others):
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    read = _reads_union(forms, build.definitions) if {form.read for form in forms} != {_as_it_is} else _as_it_is
-    return _Form({"anyOf": [form.schema for form in forms]}, read, False not in [form.hashable for form in forms])
+    schemas, reads, hashable = zip(*forms)
+    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": list(schemas)}, read, all(hashable))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
     """Offer the values of a Literal or an Enum; those that JSON may spell another way (5.0) need a reader."""
     try:
         wires = [_json_form(value, strict=True) for value in values]
-        kinds = {_SCALARS[type(wire)] for wire in wires}
+        first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"type": kinds.pop(), "enum": wires} if len(kinds) == 1 else {"enum": wires}
+    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
 
 
-def _enum_class(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.refuse(cls) if issubclass(cls, enum.Flag) or not len(cls) else _values(cls, list(cls), build)
-
-
 # --- classes with named fields
-def _class_with_fields(cls: Any, args: Any, build: _Builder) -> _Form:
-    return build.named(cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))
-
-
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
     schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
     text = cls.__dict__.get("__doc__") or ""
     if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
         schema = {"description": inspect.cleandoc(text), **schema}
-    in_order = [row.name for row in rows] if all(row.has_place for row in rows) else ()
-    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers, in_order)
+    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers)
     return _Form(schema, read, hashable and cls.__hash__ is not None)
 
 
@@ -1629,10 +1605,13 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
+_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+
+
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return typing.get_type_hints(thing, include_extras=True)
+        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1645,23 +1624,16 @@ def _fields_of(cls: Any) -> list[_Field]:
     hints = _FIND_HINTS[-1](cls)
     if issubclass(cls, dict):
         return _typed_dict_fields(cls, hints)
-    return [row._replace(annotation=hints.get(row.name, row.annotation)) for row in _constructor_fields(cls)]
+    return [_noted_default(_Field(name, hints.get(name, annotation), default))
+            for name, annotation, default in _constructor_fields(cls)]
 
 
 @functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[_Field]:
-    """Give what the constructor of a class takes, with its annotations as they stand."""
-    by_place = (type(cls).__call__, cls.__new__) == (type.__call__, object.__new__) and not (       # nothing in between
-        hasattr(cls.__init__, "__wrapped__"))
-    rows = []
-    for name, parameter in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items():
-        default = _SOME_DEFAULT if repr(parameter.default) in _FACTORIES else parameter.default
-        has_place = by_place and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        rows.append(_noted_default(_Field(name, parameter.annotation, default, has_place=has_place)))
-    return rows
-
-
-_FACTORIES = ("<factory>", "NOTHING")               # what stands for a default that is made anew for each object
+def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
+    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
+    factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
+    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
 def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
@@ -1681,8 +1653,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    take = None if type(field.default) in _SCALARS else _first_fit(_DEFAULTS, field.default)
-    return take(field) if take else field
+    if field.default is _REQUIRED or type(field.default) in _SCALARS:
+        return field
+    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1710,22 +1683,24 @@ _ROWS: dict[str, _TypeRow] = {
 }
 _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)), lambda given, args, build: build.refuse(
-        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name")),
+        f'the text "{getattr(given, "__forward_arg__", given)}"', word="name-of-a-caller")),
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
     (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Enum), _enum_class),
+    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
-    (_has_fields, _class_with_fields),
+    (_has_fields, lambda cls, args, build: build.named(
+        cls, cls.__name__, lambda: _object_class(cls, _fields_of(cls), build))),
     (lambda head: True, _refused_as(None)),
 ]
 # a note that is neither text nor keywords -> the form that keeps to it as well; what is not known here is another's
 _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form]]] = [
     (_has_any("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "max_digits", "decimal_places",
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
-     lambda form, note, build: build.refuse(type(note), word="note")),
+     lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
 # a default that is a note -> the field that has both
 _DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
@@ -1791,7 +1766,7 @@ class _Builder:
             text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
             heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
             known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = (_needs_chapter(word, text)
+            problem = (_needs_chapter(word or _full_name(annotation), text)
                        or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
         self.problems.append(f"{self.place}: {problem}" if self.place else problem)
         return _Form({})
@@ -1844,12 +1819,13 @@ class _Builder:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, _, notes, _ in rows:
+        for name, annotation, default, text, notes, _ in rows:
             self.place = owner + name
-            schema, read, hashable = functools.reduce(self.noted, notes, self.form(annotation))
-            text = schema.pop("description", text)
-            if default is None and not _takes_null(schema):             # then None is as good as any other value
-                schema, read, hashable = _union_of([_Form(schema, read, hashable), _Form({"type": "null"})], self)
+            form = functools.reduce(self.noted, notes, self.form(annotation))
+            text = form.schema.pop("description", text)
+            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
+                form = _union_of([form, _Form(dict(_NULL))], self)
+            schema, read, hashable = form
             properties[name] = schema
             if text:
                 schema["description"] = text
@@ -1861,24 +1837,21 @@ class _Builder:
                 readers[name] = read
             all_hashable = all_hashable and hashable
         self.place = place
-        whole = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        if not required:
-            del whole["required"]
+        needed = {"required": required} if required else {}
+        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
         return whole, readers, all_hashable
 
     def show_default(self, schema: dict[str, Any], default: Any) -> None:
         """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        kind, said = type(default), schema.get("type", "")
-        if default is None or (
-                (_SCALARS.get(kind) == said or (kind is int and said == "number"))
-                and schema.keys() <= {"type", "enum", "description"} and default in schema.get("enum", (default,))
-                and (kind is not float or math.isfinite(default))):
-            schema["default"] = default
-            return
         try:
-            self.defaults.append((schema, _json_form(default, strict=True)))
+            wire = _json_form(default, strict=True)
         except Exception:
-            pass                                    # on purpose: such a default is the function's own affair
+            return                                  # on purpose: such a default is the function's own affair
+        plain = schema.keys() <= {"type", "enum", "description"} and schema.get("type") == _SCALARS.get(type(wire))
+        if wire is None or (plain and wire in schema.get("enum", (wire,))):
+            schema["default"] = wire
+        else:
+            self.defaults.append((schema, wire))
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Put the definitions of types used once in their places, the others into `$defs`."""
@@ -1887,11 +1860,10 @@ class _Builder:
             if len(places) > 1:
                 self.definitions[self.names[key]] = definition
             else:
-                place = places[0]
-                del place["$ref"]
-                said_here = place.copy()
-                place.clear()
-                place.update(definition, **said_here)
+                del places[0]["$ref"]
+                said_here = places[0].copy()
+                places[0].clear()
+                places[0].update(definition, **said_here)
         whole = {**schema, "$defs": self.definitions} if self.definitions else schema
         try:
             if self.foreign:                        # a schema of our own needs no check
@@ -2037,9 +2009,8 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if "\n:" in description:
         texts.update({name: said for name, said in _compiled(_SPHINX_FIELD).findall(description) if name})
         description = _compiled(_SPHINX_FIELD).sub("", description)
-    while "\n\n\n" in description:
-        description = description.replace("\n\n\n", "\n\n")
-    return description.strip(), {name: _prose(said) for name, said in texts.items() if said.strip()}
+    description = re.sub("\n{3,}", "\n\n", description.strip())
+    return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
 def _google_entries(block: str) -> tuple[dict[str, str], str]:
@@ -2066,7 +2037,6 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
-_ANNOTATED: Any = type(Injected)
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2088,7 +2058,7 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
     """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
     while isinstance(func, functools.partial):
         func = func.func
-    if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
+    if isinstance(func, types.FunctionType) or inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func, func.__doc__ or inspect.getdoc(func)
     holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
     return holder, hasattr(holder, "__code__") and holder.__doc__ or func.__doc__     # else the text is Python's
@@ -2106,30 +2076,24 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
     hints = _FIND_HINTS[-1](holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
-        annotation = hints[name] if name in hints else parameter.annotation
-        if default is None and sys.version_info < (3, 11):
-            annotation = _unwrapped(annotation)
-        if kind is parameter.VAR_KEYWORD:
-            _take_rest(annotation, takes)
+        annotation = hints.get(name, parameter.annotation)
+        if default is None and sys.version_info < (3, 11):      # get_type_hints makes Optional[Annotated[...]] then
+            inner, *null = typing.get_args(annotation) or (annotation,)
+            annotation = inner if null == [type(None)] and hasattr(inner, "__metadata__") else annotation
+        if kind is parameter.VAR_KEYWORD:           # any names, or the keys of Unpack[TypedDict]
+            unpacked = _full_name(typing.get_origin(annotation)) == "typing.Unpack"
+            takes.rest += [] if unpacked else [annotation]
+            takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
             if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if isinstance(annotation, _ANNOTATED) and any(
-                    note is _InjectedMark or note is Injected for note in annotation.__metadata__):
+            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
                 takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
     _check_taken(takes, parameters, build)
     return takes
-
-
-def _take_rest(annotation: Any, takes: _Takes) -> None:
-    """Take up **kwargs: any names, or the keys of Unpack[TypedDict]."""
-    if _full_name(typing.get_origin(annotation)) == "typing.Unpack":
-        takes.offered.extend(_fields_of(typing.get_args(annotation)[0]))
-    else:
-        takes.rest.append(annotation)
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
@@ -2141,14 +2105,6 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
-
-
-def _unwrapped(annotation: Any) -> Any:
-    """Undo what get_type_hints of 3.10 does where the default is None: it makes Optional[Annotated[...]]."""
-    arguments = typing.get_args(annotation)
-    if len(arguments) == 2 and arguments[1] is type(None) and hasattr(arguments[0], "__metadata__"):
-        return arguments[0]
-    return annotation
 
 
 # --- a function as a tool
@@ -2173,7 +2129,10 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    schema, read = _first_fit(_PARAMETERS, parameters)(parameters, takes, build)
+    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    if given is None:
+        raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
+    schema, read = given(parameters, takes, build)
     build.check(f'tool "{name}"')
     return description, schema, _binder(takes, read, checked=not isinstance(parameters, Mapping))
 
@@ -2185,61 +2144,13 @@ def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict
         rest = build.form(takes.rest[0])
         schema["additionalProperties"] = rest.schema or True
         if rest.read is not _as_it_is:
-            known = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: (
-                _reads_fields({**dict.fromkeys(value, rest.read), **known})(value))
+            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
+            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
     return build.finish(schema), read
 
 
-def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
-    properties = contract.get("properties")
-    complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
-    _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
-    readers = {}
-    for each in takes.offered:
-        try:
-            form = _form_of(each.annotation)
-        except ToolDefinitionError:
-            continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _as_it_is:
-            readers[each.name] = _reads_if_fitting(form)
-    return dict(contract), _reads_fields(readers)
-
-
-def _reads_if_fitting(form: _Form) -> _Reader:
-    fits = _fits(form.schema, {})
-    return lambda value: form.read(value) if fits(value) else value
-
-
-def _not_taken(parameters: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Refuse what is no JSON Schema; a class with named fields is for a chapter."""
-    needs = _needs_chapter("parameters-class", parameters.__name__) if isinstance(parameters, type) else None
-    known = needs or "must be a JSON Schema or a class with named fields, such as a dataclass"
-    build.problems.append(f"parameters: {known}")
-    _check_names((), True, takes, build)
-    return {}, _as_it_is
-
-
-# what is given as `parameters=` -> (schema, reader of the arguments)
-_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
-    (lambda given: given is None, _from_signature),
-    (lambda given: isinstance(given, Mapping), _from_contract),
-    (lambda given: True, _not_taken),
-]
-
-
-def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
-    """Note what the function cannot take of the names in `parameters=`, and what it lacks where they are `complete`."""
-    known, given = takes.names(), set(names)
-    for name in names:
-        if name in takes.hidden:
-            build.problems.append(f"parameters: {_shown(name)} is filled in by the program (leave it out)")
-        elif name not in known and not takes.rest:
-            build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
-    for each in takes.offered:
-        if each.default is _REQUIRED and each.name not in given and complete:
-            build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
+# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = []
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -2299,7 +2210,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given)
+            value = _read_json(given, once=True)
         except ValueError:
             return given if given.strip() else {}
         if type(value) is dict or value is None:
@@ -2315,7 +2226,7 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text)
+        value = _read_json(text, once=True)
     except ValueError as error:
         return str(error)
     return f"{_shown(value)} is not an object"
@@ -2523,7 +2434,9 @@ def _chat_choice(names: list[str]) -> dict[str, Any]:
 def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
     if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+        again["function"] = {**function, "name": _legal(call.name)}
+        if _is_cut(call):                   # an object stays one: Ollama takes nothing else
+            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
     return again
 
 
@@ -2537,6 +2450,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
                                api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell results as the message(s) that go back to the model: one for all in anthropic and gemini."""
     results, api = list(results), _APIS[api_format]
+    for result in results:
+        _check_copy(result)
     return api.results(results) if results else []
 
 
@@ -2684,6 +2599,7 @@ def _has_arguments(part: Any) -> bool:
 def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
     if isinstance(entry, ToolCall):
         return entry
+    _check_copy(entry)
     arguments, name = _at(part, key), _at(part, "name")
     more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
     if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
@@ -2834,15 +2750,14 @@ def _encodable(value: Any) -> Any:
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
+_NO_SCHEMA = '{} are no keywords (write {{"type": "object", "properties": {{…}}}} around them)'
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
-# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
@@ -2877,8 +2792,8 @@ class ToolMetadata:
 
     `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
     `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
-    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
-    in the mcp format).
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours; what it has under an api_format
+    is sent there.
     """
 
     think_augment: bool | str | None = None
@@ -2891,15 +2806,23 @@ class ToolMetadata:
 
     def __post_init__(self) -> None:
         _checked_think(self.think_augment)
-        tags = (self.tags,) if isinstance(self.tags, str) else self.tags
-        object.__setattr__(self, "tags", frozenset(tags))
+        object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         fault = None if self.timeout is None else _fault_of("timeout", self)
         if fault:
             raise ToolDefinitionError(fault)
 
 
+class _Extended:
+    """A class whose methods are in part of chapters: one that was cut is refused with the chapter's name."""
+
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):
+            raise _missing(name, f"a {type(self).__name__}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Tool:
+class Tool(_Extended):
     """A function that a model may call, and what the model has to know of it.
 
     `parameters` is any JSON Schema of an object; `func` gets the arguments as keywords, unless `bind` says
@@ -2915,21 +2838,20 @@ class Tool:
     arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
-        _checked_name(self.name)
         self._check_parts()
-        subject = f'tool "{self.name}": parameters'
-        if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
-                isinstance(value, dict) for value in self.parameters.values()):
-            raise ToolDefinitionError(f'{subject}: {_listed(self.parameters)} are no keywords (write '
-                                      '{"type": "object", "properties": {…}} around them)')
+        subject, given = f'tool "{self.name}": parameters', self.parameters
+        if given and "properties" not in given and not list(_subschemas(given)) and all(
+                isinstance(value, dict) for value in given.values()):
+            raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
         try:
-            object.__setattr__(self, "parameters", _copied(self.parameters))
+            object.__setattr__(self, "parameters", _copied(given))
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
         self._check_strict()
 
     def _check_parts(self) -> None:
+        _checked_name(self.name)
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
                                  ("func", "callable", callable(self.func)),
                                  ("description", "text", isinstance(self.description, str)),
@@ -2954,6 +2876,7 @@ class Tool:
         `parameters`: a JSON Schema (the contract), or a dataclass, TypedDict or pydantic model whose fields
         the function takes. `inject`: parameter -> value or ContextVar; the model never sees those.
         """
+        _check_copy(func)
         if isinstance(func, type) or not callable(func):
             fault = _CLASS_GIVEN if isinstance(func, type) else _NO_FUNCTION
             raise ToolDefinitionError(f"{getattr(func, '__name__', _shown(func))}: {fault}")
@@ -2981,12 +2904,13 @@ class Tool:
         return self._validator.check_for(dict)
 
     @functools.cached_property
-    def _declares_reason(self) -> bool:
-        return _declares_reason(_object_root(self.parameters))
-
-    @functools.cached_property
     def _is_async(self) -> bool:
         return _is_async(self.func)
+
+    @functools.cached_property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}: {_shown(self.description)}>"
@@ -2994,11 +2918,6 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
-
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a Tool has no {_shown(name)}")
 
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
@@ -3008,28 +2927,23 @@ class Tool:
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
-        tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
-                                                                                 think_augment=think_augment))
+        metadata = self.metadata if think_augment is None else replace(self.metadata, think_augment=think_augment)
+        tool = replace(self, metadata=metadata) if metadata is not self.metadata else self
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
     def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
         """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        if not isinstance(arguments, dict):
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
         reason = None
-        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-            if not isinstance(arguments, dict):
-                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if TOOLCALL_REASON in arguments:
+            arguments, reason = _split_reason(arguments, _declares_reason(_object_root(self.parameters)))
         if not self._fits(arguments):
             arguments = self._validator.nearest(arguments) if coerce else arguments
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
         return arguments, reason
-
-    @property
-    def _declared(self) -> Mapping[str, bool]:
-        """Give the parameters that are Injected: whether a registry has to have a value for it."""
-        return getattr(self.bind, "declared", {})
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
@@ -3053,14 +2967,9 @@ def _name_of(func: Any) -> str:
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
-    lines = "\n".join(f"- {error}" for error in errors[:SHOWN_NAMES])
-    more = len(errors) - SHOWN_NAMES
-    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + lines + (f"\n- and {more} more" if more > 0 else ""),
-                             errors)
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+    lines = [f"- {error}" for error in errors]
+    lines[SHOWN_NAMES:] = [f"- and {len(lines) - SHOWN_NAMES} more"] if len(lines) > SHOWN_NAMES else []
+    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + "\n".join(lines), errors)
 
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
@@ -3088,12 +2997,6 @@ def _finished(value: Any) -> Any:
         raise
 
 
-# --- threads, each with an inbox, which wait a while for the next call
-IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
-_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
-
-
 class _Outcome:
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
@@ -3116,89 +3019,62 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
-    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
+# --- threads, which wait a while for the next call
+IDLE_SECONDS = 5.0
+_WORKERS: dict[int, _Workers] = {}          # process -> its threads; a forked child has none yet
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
-    """
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
+
+
+class _Workers:
+    """Daemon threads that run calls: one that hangs cannot be killed, but it keeps no program from ending."""
+
+    def __init__(self) -> None:
+        import queue
+        self.jobs: Any = queue.SimpleQueue()
+        self.waiting: list[bool] = []       # one item for each thread that has no job, nor the promise of one
+
+    def run(self, *job: Any) -> None:
+        """Run (future, func, args) on a thread that waits, or on a new one; RuntimeError where there can be none."""
+        import threading
+        try:
+            self.waiting.pop()
+        except IndexError:
+            threading.Thread(target=self._serve, name="toolreg-worker", daemon=True).start()
+        self.jobs.put(job)
+
+    def _serve(self) -> None:
+        import queue
+        while True:
+            try:
+                self._do(*self.jobs.get(timeout=IDLE_SECONDS))
+            except queue.Empty:
+                with contextlib.suppress(IndexError):       # where no item is left, a job is on its way
+                    self.waiting.pop()
+                    return
+
+    def _do(self, future: Any, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        outcome = _caught(func, *args)
+        self.waiting.append(True)           # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
+    """Call on a daemon thread, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])
-
-    def work(inbox: Any = None) -> None:
-        outcome = _caught(func, *args)
-        if inbox is not None:
-            idle.append(inbox)              # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-
+    workers = _WORKERS.get(os.getpid()) or _WORKERS.setdefault(os.getpid(), _Workers())
     try:
-        inbox = idle.pop() if idle else _new_thread(idle)
-    except IndexError:                      # another thread was faster
-        inbox = _new_thread(idle)
-    if inbox is None:
+        workers.run(future, func, args)
+    except RuntimeError:
         if timed is not None:
             warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        work()
-    else:
-        inbox.put(work)
+        future.set_result(_caught(func, *args))
     return future
-
-
-def _new_thread(idle: list[Any]) -> Any:
-    """Start a worker thread and give its inbox; None where there can be none."""
-    import queue
-    import threading
-    inbox = queue.SimpleQueue[Callable[[Any], None]]()
-
-    def serve() -> None:
-        while True:
-            try:
-                inbox.get(timeout=IDLE_SECONDS)(inbox)
-            except queue.Empty:             # nothing has come for a while
-                try:
-                    return idle.remove(inbox)
-                except ValueError:
-                    pass                    # somebody has just taken it: work is coming
-
-    try:
-        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        return None
-    return inbox
-
-
-# --- for importers
-class _ToolList(list[Tool]):
-    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
-
-    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
-        super().__init__(tools)
-        self.refused = dict(refused or {})
-
-
-def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
-    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
-    import warnings
-    tools, makers = _ToolList(), list(rows)
-    plain = [_legal_name(wished) for wished, _ in makers]
-    seen: set[str] = set()
-    for (wished, make), name in zip(makers, plain):
-        try:
-            if wished in seen:
-                raise ToolDefinitionError("the name is there twice")
-            seen.add(wished)
-            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
-        except ToolRegError as error:
-            tools.refused[wished] = str(error)
-    if tools.refused:
-        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
-                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
-        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
-        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
-                      ToolRegWarning, stacklevel=4)
-    return tools
 
 
 # ---------------------------------------------------------------------------
@@ -3221,6 +3097,10 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
+_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
+_clock = time.perf_counter
+_SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
+_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
@@ -3228,7 +3108,7 @@ _Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here;
 _ALONE: _Places = ((0,), _Jobs(), 1)
 
 
-class ToolRegistry:
+class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
@@ -3253,11 +3133,11 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for name, hook in (("before_call", before_call), ("after_call", after_call)):
-            if hook is not None and not callable(hook):
-                raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        if inject is not None and not isinstance(inject, Mapping):
-            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        for option, given, what, fits in (("before_call", before_call, "callable", callable),
+                                          ("after_call", after_call, "callable", callable),
+                                          ("inject", inject, "a dict of values", lambda it: isinstance(it, Mapping))):
+            if given is not None and not fits(given):
+                raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
@@ -3270,10 +3150,11 @@ class ToolRegistry:
     def copy(self, **options: Any) -> ToolRegistry:
         """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
         names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        options = {**{name: getattr(self, name) for name in names}, **options,
+                   "inject": {**self.inject, **(options.get("inject") or {})}}
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        ToolRegistry.__init__(made, self, **options)
         made._disabled = dict(self._disabled)
         return made
 
@@ -3389,11 +3270,6 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise AttributeError(_needs_chapter(name) or f"a ToolRegistry has no {_shown(name)}")
-
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
         """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
@@ -3405,6 +3281,8 @@ class ToolRegistry:
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         key = (name, api_format, wanted, strict, self.think_augment)
         cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
+        if len(cache) >= _SCHEMAS_KEPT:
+            cache.clear()
         if key not in cache:
             tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
@@ -3418,7 +3296,7 @@ class ToolRegistry:
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result."""
-        started, reason, texts = time.perf_counter(), None, _REFUSED    # texts: for the model, where a step fails
+        started, reason, texts = _clock(), None, _REFUSED    # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
             tool, arguments = self._tools.get(call.name), call.arguments
@@ -3430,8 +3308,8 @@ class ToolRegistry:
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
                 _finished(self.before_call(call, reason))
+                texts = _REFUSED
             # 3. arguments become what the function takes
-            texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
@@ -3440,30 +3318,24 @@ class ToolRegistry:
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-        except Exception as error:
-            result = _failure(call, reason, error, texts)
+            content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+            result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+        except BaseException as error:
+            result = _failure(call, reason, error, texts, started)
         # 5. exactly one result, whatever happened
-        result.seconds = time.perf_counter() - started
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
-            try:
-                _finished(self.after_call(call, result))
-            except StopIteration as error:          # it would end a loop over calls, without a word
-                raise RuntimeError("after_call raised StopIteration") from error
+            _finished(self.after_call(call, result))
         return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        import difflib
         text = f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = [each for each in self.list_tools() if each not in self._disabled]
-        names.sort(key=lambda each: -difflib.SequenceMatcher(None, each, str(name)[:64]).ratio())
+        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3492,8 +3364,7 @@ class ToolRegistry:
                 wait()
         except BaseException as error:
             beside.clear()
-            _leave_results(error, results)
-            raise
+            raise _with_results(error, results) from error.__cause__
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
@@ -3507,8 +3378,7 @@ class ToolRegistry:
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
                                  api_format: str = "openai-chat") -> list[dict[str, Any]]:
         """Give the assistant message of these calls and the tool messages of these results."""
-        calls = parse_tool_calls(calls)
-        return [*build_assistant_messages(calls, api_format=api_format),
+        return [*build_assistant_messages(parse_tool_calls(calls), api_format=api_format),
                 *build_tool_result_messages(results, api_format=api_format)]
 
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3531,11 +3401,32 @@ def _checked_executor(executor: Any) -> Any:
     return executor
 
 
-def _leave_results(error: Any, results: list[Any]) -> None:
+def _carrying(error: BaseException, source: str, **done: Any) -> BaseException:
+    """Let what ends a turn or a run carry what was done; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError(f"{source} raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):    # some take no attributes
+        error.__dict__.update(done)
+    return error
+
+
+def _with_results(error: BaseException, results: list[Any]) -> BaseException:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
-    if len(results) > 1 or not hasattr(error, "results"):
-        with contextlib.suppress(Exception):
-            error.results = results
+    stay = len(results) == 1 and hasattr(error, "results")
+    return _carrying(error, "after_call", **({} if stay else {"results": results}))
+
+
+def _nearest_first(name: str, names: list[str]) -> list[str]:
+    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
+    import difflib
+    words = set(re.findall("[a-z0-9]+", name.lower()))
+
+    def likeness(each: str) -> tuple[int, int]:
+        shared = words.intersection(re.findall("[a-z0-9]+", each.lower()))
+        return len(shared), len(os.path.commonprefix((each, name)))
+    names = sorted(names, key=likeness, reverse=True)
+    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
 
 
 def _in_namespace(namespace: str, name: str) -> str:
@@ -3563,15 +3454,23 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str]) -> ToolResult:
-    """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
+def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
+             started: float) -> ToolResult:
+    """Spell for the model what went wrong, and what to do; what ends more than a call is raised.
+
+    The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
+    """
+    if type(error).__name__ == "CancelledError":
+        error = ToolRegError(_error_text(error))
+    if not isinstance(error, Exception):
+        raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
     kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
     if kind is Exception and texts is not _DENIED:
         _log_failure(call.name, error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error)
+    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
 
 def _shortened(content: str, most: int) -> str:
@@ -3586,8 +3485,6 @@ def _log_failure(name: str, error: Exception) -> None:
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
-    if type(value) is dict:
-        return _content_of(value), value, ()
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
@@ -3598,24 +3495,21 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
 
 def _content_of(value: Any) -> str:
     """Spell a result for the model: text as it is, everything else as JSON."""
-    if type(value) is str:
-        return value if value.isascii() else _printable(value)
     try:
-        if _is_json(value):
-            text = _write_json(value)
-            return text if text.isascii() else _printable(text)
-    except (ValueError, RecursionError):
-        pass                                # NaN, or a value within itself
-    spelled = to_json(value)
-    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
+        text = value if type(value) is str else _write_json(value) if _is_json(value) else None
+    except (ValueError, RecursionError):    # NaN, or a value within itself
+        text = None
+    if text is None:
+        spelled = to_json(value)
+        text = spelled if isinstance(spelled, str) else _write_json(spelled)
+    return text if text.isascii() else _printable(text)
 
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
     if type(value) is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
+        if not all(type(key) is str for key in value):
+            return False
         value = value.values()
     elif type(value) is not list:
         return type(value) in _SCALARS
@@ -3640,7 +3534,7 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
             outcome = _caught(contextvars.copy_context().run, run, call, executor)
             results[place] = outcome.value
             if outcome.error is not None:
-                jobs.clear()
+                jobs.clear()                # now: who waits may still run calls of its own
             done.put(outcome)
 
     def wait() -> None:
@@ -3652,21 +3546,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     return wait
 
 
-# --- for importers
-def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
-    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
-    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
-                      **options: Any) -> list[Tool]:
-        tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
-    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
-    return register_from
-
-
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 #    uses 1 4 6 7 8 9 10
@@ -3675,9 +3554,10 @@ _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
+_NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
-Model = Callable[..., Any]                  # model(messages=, tools=, tool_choice=) -> assistant message
+Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
 
 
 def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
@@ -3691,43 +3571,146 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
     check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
-    try:
-        # 0. go on where the messages end in calls without results
-        results = context.run(registry._execute, _unanswered(history, api_format))
-        yield from _append_results(history, results, api_format)
-        for _ in range(max_turns):
-            # 1. ask the model, and append what it says
-            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
-            said, calls = _read_turn(answer, api_format)
-            history += said
-            yield from said
-            # 2. no calls? then this was its answer
-            if not calls:
-                return
-            # 3. run the calls, each exactly once, and append the results
-            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
-            yield from _append_results(history, _all_results(calls, results, choice), api_format)
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
+    return _turns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(talk):
         pass
-    return history
+    return talk.history
 
 
+def _turns(talk: _Talk) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = talk.context.run(talk.registry._execute, _unanswered(talk.history, talk.api_format))
+        yield from talk.append_results(results)
+        for _ in range(talk.max_turns):
+            # 1. ask the model, and append what it says
+            answer = talk.context.run(_asked, talk.model, talk.request())
+            said, calls, is_last = talk.append_answer(answer)
+            yield from said
+            # 2. no calls? then this was its answer
+            if is_last:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = talk.context.run(talk.registry._execute, talk.wanted(calls))
+            yield from talk.append_results(talk.all_results(calls, results))
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+class _Talk:
+    """What a loop keeps from turn to turn: the history, and which tool the model has to call."""
+
+    def __init__(self, model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+                 api_format: str | None) -> None:
+        """Refuse what cannot run, before the model is asked."""
+        if not callable(model):
+            raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
+        if not isinstance(registry, ToolRegistry):
+            raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
+        if isinstance(messages, Mapping):
+            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+        names = choice if isinstance(choice, list) else [choice]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+            if name not in registry or name in registry._disabled:
+                raise registry._absence(name)
+        for tool in registry:
+            lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+            if lacking and tool.name not in registry._disabled:
+                raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+        self.model, self.registry, self.choice = model, registry, choice
+        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.history = [_user_message(messages, self.api_format)] if isinstance(messages, str) else list(messages)
+
+    def request(self) -> dict[str, Any]:
+        """Give the keywords with which the model is asked."""
+        tools, choice = self.registry.get_schemas(api_format=self.api_format), self.choice
+        if not tools:
+            return {"messages": list(self.history)}
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        return {"messages": list(self.history), "tools": tools,
+                "tool_choice": build_tool_choice(wished, api_format=self.api_format)}
+
+    def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
+        """Give (what is new, its calls, whether it was the last)."""
+        said, calls = _read_turn(answer, self.api_format)
+        self.history += said
+        return said, calls, not calls and "pause_turn" not in _message_in(answer)[1]    # after which Anthropic goes on
+
+    def wanted(self, calls: list[ToolCall]) -> list[ToolCall]:
+        """Leave out the calls of tools other than what was asked for."""
+        names = [self.choice] if isinstance(self.choice, str) else self.choice
+        return [call for call in calls if self.choice in ("auto", "required", "any") or call.name in names]
+
+    def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
+        """Give one result for each call, in order: what was not wanted did not run, and is told so.
+
+        A tool is asked for until a call fitted.
+        """
+        names = self.choice if isinstance(self.choice, str) else '" or "'.join(self.choice)
+        text, wanted, ran = _OTHER_TOOL.format(names), self.wanted(calls), iter(results)
+        if names == "none":
+            text = _NOT_NOW
+        elif not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
+            self.choice = "auto"
+        return [next(ran) if any(call is each for each in wanted)
+                else ToolResult(call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+
+    def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give what is new: where results share a message that is there already, the whole of it."""
+        told, last = build_tool_result_messages(results, api_format=self.api_format), (self.history or [{}])[-1]
+        key = _APIS[self.api_format].parts
+        if told and key in _PARTS and any(map(_APIS[self.api_format].answers, _parts_of(last, self.api_format))):
+            self.history.pop()
+            told = [{**last, key: [*last[key], *told[0][key]]}]
+        self.history += told
+        return told
+
+
+# --- messages that end in calls
+_PARTS = ("content", "parts")               # where a message has several results, in APIs where they share one
+
+
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in _PARTS and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, waiting = _APIS[api_format].answers, list[ToolCall]()
+
+    def answered(message: dict[str, Any]) -> list[Any]:
+        return list(filter(None, map(answers, _parts_of(message, api_format))))
+    ending = itertools.takewhile(lambda message: message.get("role", "assistant") in ("assistant", "model")
+                                 or answered(message), reversed(history))
+    for message in reversed(list(ending)):
+        done = answered(message)
+        if not done:
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in done:
+            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not first]
+    return waiting
+
+
+# --- typed answers, and a model without a model
 def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
             api_format: str | None = None) -> Any:
     """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
@@ -3735,142 +3718,29 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
     """
     found: list[Any] = []
-    run = ToolRegistry() if registry is None else registry.copy()
-    run.register(_answer_tool(type_, found))
-    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
-    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
-
-    def insisting(**request: Any) -> Any:
-        return model(**{**request, "tool_choice": asked_for})
-    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+    tools = ToolRegistry() if registry is None else registry.copy()
+    tools.register(_answer_tool(type_, found))
+    choice = "answer" if registry is None else "required"
+    talk = _Talk(model, messages, tools, max_turns, choice, api_format)
+    for _ in _turns(talk):
         if found:
             return found[0]
-    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+        talk.choice = choice                # whatever was called meanwhile
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
 
 
 def _answer_tool(type_: Any, found: list[Any]) -> Tool:
     """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
     schema = schema_of(type_)
-    whole = schema.get("type") == "object"
 
     def answer(value: Any) -> str:
         found.append(value)
         return "done"
-    if not whole:
-        answer.__annotations__["value"] = type_
-    tool = Tool.from_function(answer, description="Give your answer.")
-    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
-    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
-
-
-def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
-           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
-    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
-    if not callable(model):
-        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
-    if not isinstance(registry, ToolRegistry):
-        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-    _checked_count("max_turns", max_turns)
-    names = choice if isinstance(choice, list) else [choice]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
-                        f"(got {_shown(choice)})")
-    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
-        if name not in registry or name in registry._disabled:
-            raise registry._absence(name)
-    for tool in registry:
-        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
-        if lacking and tool.name not in registry._disabled:
-            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-    return _history(messages, api_format), api_format
-
-
-def _asked(model: Model, request: dict[str, Any]) -> Any:
-    return _finished(model(**request))
-
-
-def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
-    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
-    if isinstance(error, StopIteration):
-        stop, error = error, RuntimeError("the model raised StopIteration")
-        error.__cause__ = stop
-    with contextlib.suppress(Exception):
-        error.messages = list(history)      # type: ignore[attr-defined]
-    return error
-
-
-def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
-    """Ask for a tool until a call fitted."""
-    unfit = (ToolArgumentError, ToolNotFoundError)
-    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
-
-
-# --- messages that end in calls
-def _parts_of(message: Any, api_format: str) -> list[Any]:
-    """Give the parts of a message that may be results; where results are messages on their own, the message."""
-    key = _APIS[api_format].parts
-    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-
-
-def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
-    """Give the calls at the end of a history that have no result yet."""
-    answers, said = _APIS[api_format].answers, len(history)
-    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
-                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
-        said -= 1
-    waiting: list[ToolCall] = []
-    for message in history[said:]:
-        answered = [answers(part) for part in _parts_of(message, api_format)]
-        if not any(answered):
-            calls = _read_calls(message, api_format)[1]
-            waiting = calls if _APIS[api_format].parts else waiting + calls
-        for key in filter(None, answered):
-            done = next((call for call in waiting if key in (call.id, call.name)), None)
-            waiting = [call for call in waiting if call is not done]
-    return waiting
-
-
-def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
-    """Append results to a history, and give what is new: where results share a message, the whole of it."""
-    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
-    answers, last = _APIS[api_format].answers, history[-1] if history else {}
-    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
-        history.pop()
-        told = [{**last, key: [*last[key], *told[0][key]]}]
-    history += told
-    return told
-
-
-def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        return [_user_message(messages, api_format)]
-    if isinstance(messages, Mapping):
-        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-    return list(messages)
-
-
-def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
-                api_format: str) -> dict[str, Any]:
-    """Give the keywords with which the model is asked."""
-    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
-    if tools:
-        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
-        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
-    return asked
-
-
-def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
-    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
-
-
-def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
-    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
-    names = choice if isinstance(choice, str) else '" or "'.join(choice)
-    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
-    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
-            for call in calls]
+    if schema.get("type") == "object":
+        return Tool("answer", "Give your answer.", schema, answer,
+                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
+    answer.__annotations__["value"] = type_
+    return Tool.from_function(answer, description="Give your answer.")
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -3923,8 +3793,12 @@ def scripted_model(*answers: Any) -> Model:
 # async: tools, batches and loops on an event loop
 #    uses 1 5 7 8 9 10 11
 # ---------------------------------------------------------------------------
-_LOOPS: dict[int, Any] = {}                 # process -> the event loop that its sync code shares
-_LOOP_LOCK = _thread.allocate_lock()
+LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
+_LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
+_LOCKS: dict[int, Any] = {}                 # process -> who looks for its loop: a forked child has a lock of its own
+_TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
+_ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
+_LOOP_ENDED = "the event loop on which the function ran has ended"
 _LOOP_BUSY = "an async tool was called from its own event loop without await (write ainvoke or arun)"
 
 
@@ -3951,44 +3825,110 @@ async def _acaught(value: Any) -> _Outcome:
 async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
     """Call a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    if future is None and tool._is_async:
-        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
-    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+    if future is not None:
+        running = _outcome_of(future)
+    elif tool._is_async:
+        running = _acaught(tool.func(*args, **kwargs))
+    else:
+        running = _on_thread(tool.func, args, kwargs, tool if tool.metadata.timeout else None)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
+    return outcome
 
 
-def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-               tool: Tool | None = None) -> Any:
-    timed = tool if tool and tool.metadata.timeout else None
-    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+async def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                     timed: Tool | None = None) -> _Outcome:
+    """Call a function on a thread, so that the event loop goes on."""
+    def called() -> Any:
+        value = func(*args, **kwargs)
+        return list(value) if isinstance(value, Iterator) else value
+    return await _outcome_of(_on_daemon(contextvars.copy_context().run, called, timed=timed))
 
 
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-async def _off_loop(future: Any) -> _Outcome:
+async def _outcome_of(future: Any) -> _Outcome:
     """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
     import asyncio
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
 
 
-async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
-    """Wait for an outcome as long as the tool may take."""
-    import asyncio
-    if tool is None or tool.metadata.timeout is None:
-        return await running                # type: ignore[no-any-return]
-    task = asyncio.ensure_future(running)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
-
-
 # --- awaiting from sync code: on an event loop in the background
+class _Loop:
+    """Be an event loop on a daemon thread; one that blocks is left to its thread, and another is made."""
+
+    def __init__(self) -> None:
+        import asyncio
+        import threading
+        self.loop, self.futures, self.stuck_since = asyncio.new_event_loop(), set[Any](), math.inf
+        try:
+            threading.Thread(target=self.serve, name="toolreg-loop", daemon=True).start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def serve(self) -> None:
+        """Run until something ends the loop: that ends the calls that are running on it, too."""
+        _LOOP_THREADS.add(_thread.get_ident())
+        _caught(self.loop.run_forever)      # sys.exit() in a task ends this loop, and not the program
+        _LOOP_THREADS.discard(_thread.get_ident())
+        self.leave()
+        for future in list(self.futures):
+            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+        _caught(self.clean_up)
+
+    def clean_up(self) -> None:
+        import asyncio
+        tasks = asyncio.all_tasks(self.loop)
+        for task in tasks:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self.loop.close()
+
+    def leave(self) -> None:
+        """Take no more calls."""
+        with _lock():
+            if _LOOPS.get(os.getpid()) is self:
+                del _LOOPS[os.getpid()]
+
+    def start(self, value: Any, timeout: float) -> Any:
+        """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
+        import concurrent.futures
+        future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+        begun: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+        def begin() -> None:
+            if begun.set_running_or_notify_cancel():        # else the caller has given up
+                task = self.loop.create_task(_acaught(value))
+                task.add_done_callback(end)
+                future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
+                self.futures.add(future)
+                begun.set_result(True)
+
+        def end(task: Any) -> None:
+            self.futures.discard(future)
+            ended = _caught(task.result)    # of one that was cancelled it raises
+            _deliver(future, ended.value or ended)
+        now = time.monotonic()
+        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
+        self.loop.call_soon_threadsafe(begin)
+        try:
+            begun.result(max(0, min(patience, timeout)))
+        except concurrent.futures.TimeoutError:
+            if begun.cancel():
+                self.stuck_since = min(now, self.stuck_since)
+                if timeout < patience:
+                    getattr(value, "close", bool)()
+                    raise
+                return None
+            begun.result()
+        self.stuck_since = math.inf
+        return future
+
+
+def _deliver(future: Any, outcome: _Outcome) -> None:
+    if not future.done():                   # it may have been cancelled, even now
+        _caught(future.set_result, outcome)
+
+
 def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     """Start an awaitable on the background loop; give the future of its _Outcome."""
     import asyncio
@@ -3996,37 +3936,28 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    loop = _background_loop()
-    if loop is not None:
-        return asyncio.run_coroutine_threadsafe(_acaught(value), loop)
-    future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
-    future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    while loop := _background_loop():
+        future = loop.start(value, (tool and tool.metadata.timeout) or math.inf)
+        if future is not None:
+            return future
+        loop.leave()
+    future = concurrent.futures.Future()
+    running = _acaught(value)
+    future.set_result(asyncio.run(_ELSEWHERE["in time"](running, tool) if tool else running))
     return future
 
 
-def _background_loop() -> Any:
-    """Give the event loop that runs on a daemon thread of this process; None where threads do not exist."""
-    import asyncio
-    import threading
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            loop = asyncio.new_event_loop()
-            try:
-                threading.Thread(target=_run_loop, args=(loop,), name="toolreg-loop", daemon=True).start()
-            except RuntimeError:
-                loop.close()
-                return None
-            _LOOPS[process] = loop
-        return _LOOPS[process]
+def _background_loop() -> _Loop | None:
+    """Give the loop of this process (a forked child has no thread that runs its parent's); None without threads."""
+    with _lock(), contextlib.suppress(RuntimeError):
+        if os.getpid() not in _LOOPS:
+            _LOOPS[os.getpid()] = _Loop()
+        return _LOOPS[os.getpid()]
+    return None
 
 
-def _run_loop(loop: Any) -> None:
-    _LOOP_THREADS.add(_thread.get_ident())
-    try:
-        loop.run_forever()
-    finally:
-        _LOOP_THREADS.discard(_thread.get_ident())
+def _lock() -> Any:
+    return _LOCKS.get(os.getpid()) or _LOCKS.setdefault(os.getpid(), _thread.allocate_lock())
 
 
 _ELSEWHERE["await"] = _start_on_loop
@@ -4038,7 +3969,7 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
     if self.metadata.parallel and not self._is_async:
-        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+        return (await _on_thread(self.func, args, kwargs)).get()
     return await _afinished(self.func(*args, **kwargs))
 
 
@@ -4062,9 +3993,9 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return build_tool_result_messages(results, api_format=api_format)
 
 
-async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult:
+async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
-    started, reason, texts = time.perf_counter(), None, _REFUSED
+    started, reason, texts = _clock(), None, _REFUSED
     try:
         tool, arguments = self._tools.get(call.name), call.arguments
         if tool is None or call.name in self._disabled:
@@ -4074,7 +4005,7 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
         if self.before_call is not None:
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
-        texts = _REFUSED
+            texts = _REFUSED
         args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
@@ -4083,16 +4014,17 @@ async def _arun(self: ToolRegistry, executor: Any, call: ToolCall) -> ToolResult
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
             value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value, media = (_content_of(value), value, ()) if type(value) is str else _read_answer(value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None, media)
-    except Exception as error:
-        result = _failure(call, reason, error, texts)
-    result.seconds = time.perf_counter() - started
+        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+        result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+    except BaseException as error:
+        if _is_cancelled(error):
+            raise
+        result = _failure(call, reason, error, texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
         await _afinished(self.after_call(call, result))
-    return result
+    results[place] = result
 
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
@@ -4100,28 +4032,27 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
     here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor), results) if beside else []
+    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
     try:
         for place in here:
-            results[place] = await _in_context(contextvars.copy_context(), _arun(self, executor, calls[place]))
+            call = _arun(self, executor, results, place, calls[place])
+            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
-        for task in tasks:
-            task.cancel()
-        _leave_results(error, results)
-        raise
+        await _cancel(tasks)
+        raise _with_results(error, results) from error.__cause__
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any, results: list[Any]) -> list[Any]:
+def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
     """Run calls as tasks, at most `workers` at once."""
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(place: int, call: ToolCall) -> None:
         async with gate:
-            results[place] = await run(call)
+            await run(place, call)
     return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
@@ -4130,20 +4061,50 @@ async def _all_done(tasks: list[Any]) -> None:
     await asyncio.gather(*tasks)
 
 
+async def _cancel(tasks: list[Any]) -> None:
+    """Cancel tasks, and wait until they have cleaned up."""
+    import asyncio
+    _ENDING.update(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    _ENDING.difference_update(tasks)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Tell whether a cancellation is that of the running task, which ends more than the call that it is in."""
+    import asyncio
+    task: Any = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (
+        task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
+
+
+async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+    """Await in a task of its own, and in this context."""
+    import asyncio
+    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
+    try:
+        await asyncio.wait({task})
+    except BaseException:
+        await _cancel([task])
+        raise
+    return task.result()
+
+
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, Any]:
-    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
+    """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
-    step, given = steps.send, None
-    while True:
-        try:
-            awaited = context.run(step, given)
-        except StopIteration as end:
-            return end.value
+    awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
+    while awaited is not ...:
         try:
             step, given = steps.send, (yield awaited)
         except BaseException as error:      # a cancellation too has to reach the coroutine
             step, given = steps.throw, error
+        try:
+            awaited = context.run(step, given)
+        except StopIteration:
+            return
 
 
 Tool.arun = _arun_tool
@@ -4157,49 +4118,42 @@ def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max
                 tool_choice: str | list[str] = "auto",
                 api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
     """Do what agent_loop does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-                  choice: str | list[str], api_format: str,
-                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
-    try:
-        calls = _unanswered(history, api_format)
-        results = await _in_context(context, _aexecute(registry, calls))
-        for message in _append_results(history, results, api_format):
-            yield message
-        for _ in range(max_turns):
-            asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _in_context(context, _aasked(model, asked))
-            said, calls = _read_turn(outcome.get(), api_format)
-            history += said
-            for message in said:
-                yield message
-            if not calls:
-                return
-            wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _in_context(context, _aexecute(registry, wanted))
-            for message in _append_results(history, _all_results(calls, results, choice), api_format):
-                yield message
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
-
-
-async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
-    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
-    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+    return _aturns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(talk):
         pass
-    return history
+    return talk.history
+
+
+async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(talk.history, talk.api_format)
+        results = await _in_task(_aexecute(talk.registry, calls), talk.context)
+        for message in talk.append_results(results):
+            yield message
+        for _ in range(talk.max_turns):
+            answer = await _in_task(_aasked(talk.model, talk.request()), talk.context)
+            said, calls, is_last = talk.append_answer(answer.get())
+            for message in said:
+                yield message
+            if is_last:
+                return
+            results = await _in_task(_aexecute(talk.registry, talk.wanted(calls)), talk.context)
+            for message in talk.append_results(talk.all_results(calls, results)):
+                yield message
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _on_thread(model, (), request))
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -4209,16 +4163,26 @@ __all__ += ["aagent_loop", "arun_agent"]
 # elsewhere: timeouts, and executors of concurrent.futures
 #    uses 1 9
 # ---------------------------------------------------------------------------
+_IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+
+
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
     timeout: Any = metadata.timeout
     if not (type(timeout) in (int, float) and 0 < timeout < math.inf):
         return f"timeout: must be a number of seconds above 0 (got {_shown(timeout)})"
+    if timeout > _thread.TIMEOUT_MAX:
+        return f"timeout: is longer than can be waited for (got {_shown(timeout)}; leave it out for no limit)"
     return None if metadata.parallel else "timeout: cannot be kept on the caller's thread (leave out parallel=False)"
 
 
 def _executor_fault(executor: Any) -> str | None:
     submit = getattr(executor, "submit", executor)
     return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
+
+
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -4228,28 +4192,46 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
         return _call_to_end(tool.func, args, kwargs)
-    if future is None and tool._is_async:
-        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
-    elif future is None:
-        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    value = tool.func(*args, **kwargs) if future is None and tool._is_async else None
     try:
+        if value is not None:
+            future = _ELSEWHERE["await"](value, tool)
+        elif future is None:
+            future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
+        if future is not None:
+            future.cancel()                 # an async function hears of it, a thread cannot be told
         raise _timed_out(tool) from None
     return outcome.get()
 
 
+async def _in_time(running: Any, tool: Tool) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
+
+
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
-    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel."""
-    stays = not tool.metadata.parallel or tool.metadata.source != "python"
+    """Give a function to an executor; None for what an importer made: it holds a connection, which cannot travel.
+
+    None too for a call that a function on an executor makes: its workers may all wait for such calls.
+    """
+    stays = not tool.metadata.parallel or tool.metadata.source != "python" or _IS_SHIPPED.get()
     return None if stays else executor.submit(_call_shipped, tool.func, args, kwargs)
 
 
 def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
+    token = _IS_SHIPPED.set(True)
     outcome = _caught(_call_to_end, func, args, kwargs)
+    _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
         return outcome
@@ -4258,7 +4240,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time})
 
 
 # ---------------------------------------------------------------------------
@@ -4267,6 +4249,7 @@ _ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
+MAX_SCOPED_SCHEMAS = 10_000     # compiled subschemas, where what they mean depends on the way that leads to them
 __all__ += ["DRAFT_2019_09", "DRAFT_07"]
 _MAPS.update(["dependentSchemas", "dependencies"])
 _HOLDERS.update(["additionalItems", "unevaluatedItems", "contains", "unevaluatedProperties", "if", "then", "else",
@@ -4306,8 +4289,14 @@ def _ranges(name: str, inverted: bool) -> str:
     return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
 
 
+def _code_point(digits: str, in_class: bool) -> str:
+    """Read `\\u{…}`, two halves of a surrogate pair, or the plain four digits."""
+    high, _, low = digits.partition("\\u")
+    return f"\\U{0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00 if low else int(high, 16):08x}"
+
+
 _ESCAPES.update({
-    "p": _property, "P": functools.partial(_property, inverted=True),
+    "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
     "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
@@ -4460,7 +4449,7 @@ class _Home(NamedTuple):
     """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
 
     resource: _Resource
-    scope: tuple[_Resource, ...] = ()
+    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
 
 
 class _FullCompiler(_Compiler):
@@ -4491,14 +4480,16 @@ class _FullCompiler(_Compiler):
         home, name = node.home, reference.partition("#")[2]
         schema, resource = self.find(reference, home.resource)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = next(place for place in (*home.scope, resource) if name in place.dynamic)
+            resource = dict(home.scope).get(name, resource)
             schema = resource.dynamic[name]
         return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
         resource, scope = self.homes.get(id(schema), home.resource), home.scope
-        if resource.dynamic and not {name for place in scope for name in place.dynamic}.issuperset(resource.dynamic):
-            scope = (*scope, resource)
+        if resource.dynamic:
+            scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
+            if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
+                raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
@@ -4572,7 +4563,7 @@ class _FullCompiler(_Compiler):
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
-                return {**home.dynamic, **home.anchors}[fragment], home
+                return home.anchors.get(fragment) or home.dynamic[fragment], home
             for schema in _steps(home.root, fragment):
                 home = self.homes.get(id(schema), home)
         except LookupError:
@@ -4635,6 +4626,8 @@ _MISPLACED = "|".join([
 
 def _is_idn(text: str) -> bool:
     from unicodedata import bidirectional
+    if len(text) > 253:                     # in ASCII it is even longer; and what follows takes its time
+        return False
     labels = [_label(label) for label in re.split("[.\u3002\uff0e\uff61]", text)]
     kinds = [[bidirectional(character) for character in label] for label in labels]
     rightward = any(kind in ("R", "AL", "AN") for row in kinds for kind in row)
@@ -4707,7 +4700,7 @@ _FORMATS.update({
     "ipv4": _matching(_IPV4), "ipv6": _is_ipv6,
     "hostname": _matching(_HOST, lambda text: all(map(_label, text.split(".")))),
     "idn-hostname": _is_idn, "email": _is_email,
-    "idn-email": lambda text: _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
+    "idn-email": lambda text: len(text) <= 1_000 and _is_email(text, r'[^@ "]+|"[^"]*"', in_any_script=True),
     "uuid": _matching("[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"), "regex": _is_pattern,
     "json-pointer": _matching(_POINTER), "relative-json-pointer": _matching(rf"(?:0|[1-9]\d*)(?:#|{_POINTER})"),
     "uri": _uri("", _SCHEME), "uri-reference": _uri("", _RELATIVE),
@@ -4720,7 +4713,7 @@ _FORMATS.update({
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 6
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
@@ -4843,11 +4836,12 @@ _DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _spl
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     owners = getattr(thing, "__mro__", (thing,))
-    if not any(map(_type_parameters, owners)):
-        try:
-            return typing.get_type_hints(thing, include_extras=True)
-        except Exception:
-            pass                                    # on purpose: the search tells what is not found
+    try:
+        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+        if not (texts and any(map(_type_parameters, owners))):
+            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+    except Exception:
+        pass                                        # on purpose: the search tells what is not found
     hints = {}
     for owner in reversed(owners):
         names = _names_for(owner)
@@ -4859,8 +4853,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
 def _further_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
     hints = _searched_hints(thing)
-    if isinstance(thing, type):
-        meant = _meant_in(thing, {}) if hasattr(thing, "__orig_bases__") else {}
+    if isinstance(thing, type) and _is_further_class(thing):
+        meant = _meant_in(thing, {})
         hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
         hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
     return hints
@@ -4947,7 +4941,7 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
             row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info, has_place=False)) if info else row)
+            rows.append(_split_default(row._replace(default=info)) if info else row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4986,6 +4980,7 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
     return build.named(cls, cls.__name__, make)
 
 
+@functools.lru_cache(maxsize=512)
 def _is_further_class(head: Any) -> bool:
     if not isinstance(head, type) or issubclass(head, enum.Enum):
         return False
@@ -5004,28 +4999,31 @@ _ROWS_BY_SHAPE[:0] = [
 ]
 
 
-# --- a class as `parameters=`
-def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(cls)
-    schema = build.finish(form.schema)
-    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
-        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
-    if "properties" not in schema:
-        return _not_taken(None, takes, build)
-    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
-    _check_names(names, True, takes, build)
-
-    def read(arguments: Any) -> Any:
-        made = form.read(arguments)
-        if isinstance(made, dict):
-            return made
-        further = getattr(made, "model_extra", None) if takes.rest else None
-        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
-    return schema, read
+# --- more types that are spelled as text
+def _duration_text(value: Any) -> str:
+    """Spell a timedelta as ISO 8601 does; the sign of a negative one stands in front."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}" if value.microseconds else ""
+    return f"{sign}P{value.days}DT{minutes // 60}H{minutes % 60}M{seconds}{fraction}S"
 
 
-_PARAMETERS.insert(0, (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class))
+def _read_duration(cls: Any, found: re.Match[str]) -> Any:
+    sign, *parts = found.groups()
+    names = ("weeks", "days", "hours", "minutes", "seconds")
+    duration = cls(**{name: float(part) for name, part in zip(names, parts) if part})
+    return -duration if sign == "-" else duration
+
+
+_DURATION = r"([+-]?)P(?=.)(?:([\d.]+)W)?(?:([\d.]+)D)?(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?\Z"
+_SPELLED.update({
+    "datetime.timedelta": ("duration", _DURATION, _read_duration),
+    "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
+    "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
+})
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
+_WRITERS_BY_SHAPE[:0] = [
+    (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
 
 
 # --- mappings: in the names of an object, a key that is no text is JSON text
@@ -5064,8 +5062,8 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
         schema.update({"propertyNames": dict(names)} if names else {})
 
     def read(value: Any) -> Any:
-        keys = zip(value, itertools.repeat(read_key), value)
-        parts = _read_parts([*keys, *zip(value, itertools.repeat(item.read), value.values())])
+        readers = [read_key] * len(value) + [item.read] * len(value)
+        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
@@ -5077,6 +5075,73 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
 _ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
                            _mapping_by_keys))
+
+
+# ---------------------------------------------------------------------------
+# contracts: what is given as `parameters=` of a function, a JSON Schema or a class with named fields
+#    uses 1 2 4 6 types
+# ---------------------------------------------------------------------------
+def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
+    properties = contract.get("properties")
+    complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
+    _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
+    readers = {}
+    for each in takes.offered:
+        try:
+            form = _form_of(each.annotation)
+        except ToolDefinitionError:
+            continue                                # on purpose: the contract says what comes, not the annotation
+        if form.read is not _as_it_is:
+            fits = _fits(form.schema, {})
+            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
+    return dict(contract), _reads_fields(readers)
+
+
+def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
+    form = build.form(cls)
+    schema = build.finish(form.schema)
+    if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
+        schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
+    if "properties" not in schema:
+        return _not_taken(cls, takes, build)
+    names, attributes = list(getattr(cls, "model_fields", schema["properties"])), _attribute_names(cls)
+    _check_names(names, True, takes, build)
+
+    def read(arguments: Any) -> Any:
+        made = form.read(arguments)
+        if isinstance(made, dict):
+            return made
+        further = getattr(made, "model_extra", None) if takes.rest else None
+        return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
+    return schema, read
+
+
+def _not_taken(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+    build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
+    _check_names((), True, takes, build)
+    return {}, _as_it_is
+
+
+def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
+    """Note what the function cannot take of the names in `parameters=`, and what it lacks where they are `complete`."""
+    known, given = takes.names(), set(names)
+    for name in names:
+        if name in takes.hidden:
+            build.problems.append(f"parameters: {_shown(name)} is filled in by the program (leave it out)")
+        elif name not in known and not takes.rest:
+            build.problems.append(f"parameters: {_shown(name)} is no parameter (there are: {_listed(known)})")
+    for each in takes.offered:
+        if each.default is _REQUIRED and each.name not in given and complete:
+            build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
+
+
+_PARAMETERS[:] = [
+    (lambda given: isinstance(given, Mapping), _from_contract),
+    (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
+    (lambda given: True, _not_taken),
+]
 
 
 # ---------------------------------------------------------------------------
@@ -5581,14 +5646,64 @@ __all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
-# classes: tools from the methods of classes
+# importers: what all that import tools share
 #    uses 1 9 10
+# ---------------------------------------------------------------------------
+class _ToolList(list[Tool]):
+    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
+
+    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
+        super().__init__(tools)
+        self.refused = dict(refused or {})
+
+
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
+    import warnings
+    tools, makers = _ToolList(), list(rows)
+    plain = [_legal_name(wished) for wished, _ in makers]
+    seen: set[str] = set()
+    for (wished, make), name in zip(makers, plain):
+        try:
+            if wished in seen:
+                raise ToolDefinitionError("the name is there twice")
+            seen.add(wished)
+            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
+        except ToolRegError as error:
+            tools.refused[wished] = str(error)
+    if tools.refused:
+        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
+                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
+        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
+                      ToolRegWarning, stacklevel=4)
+    return tools
+
+
+def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
+    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
+    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
+                      **options: Any) -> list[Tool]:
+        tools = build_tools(*args, **options)
+        if namespace is not None:
+            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
+        self.register_all(tools, replace=replace)
+        return tools
+    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
+    return register_from
+
+
+# ---------------------------------------------------------------------------
+# classes: tools from the methods of classes
+#    uses 1 9 10 importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> _ToolList:
-    """Make a Tool of each public method of an instance, or of each static and class method of a class.
+    """Make a Tool of each public method of an instance; of a class, an instance is made where that needs no values.
 
-    `include`, `exclude`: names of methods. Properties are never evaluated.
+    Of a class that needs some, static and class methods become tools. `include`, `exclude`: names of methods.
+    Properties are never evaluated.
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
@@ -5598,8 +5713,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
     wanted = _methods_in("include", include, methods) if include is not None else methods
     unwanted = _methods_in("exclude", exclude or (), methods)
+    chosen = [name for name in methods if name in wanted and name not in unwanted]
+    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
+        cls_or_instance = owner()
     return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in methods if name in wanted and name not in unwanted])
+                                        for name in chosen])
+
+
+def _needs_no_values(owner: type) -> bool:
+    try:
+        inspect.signature(owner).bind()
+    except (TypeError, ValueError):
+        return False
+    return not inspect.isabstract(owner)
+
+
+def _needs_instance(owner: type, method: str) -> bool:
+    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
 
 
 def _is_method(static: Any) -> bool:
@@ -5618,8 +5748,7 @@ def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[s
 
 
 def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    static = inspect.getattr_static(cls_or_instance, method, None)
-    if isinstance(cls_or_instance, type) and not isinstance(static, (staticmethod, classmethod)):
+    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
         raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
     return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
 
@@ -5630,7 +5759,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain
-#    uses 1 7 8 9 10
+#    uses 1 7 8 9 10 importers
 # ---------------------------------------------------------------------------
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
@@ -5874,8 +6003,8 @@ class _Wire(io.RawIOBase):
         super().close()
 
 
-def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
-              deadline: float) -> Generator[Any, None, None]:
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float,
+              watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
     proxy, hello = _proxy_of(target)
@@ -5888,6 +6017,7 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
     try:
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
+            watch(wire)
             wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
                 wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
@@ -5992,8 +6122,10 @@ class _Response:
 
 
 def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
-             timeout: float | None = 30, redirects: int = 5) -> _Response:
+             timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
+
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
 
     HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
     methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
@@ -6003,7 +6135,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
-        response = _Response(target, _exchange(method, target, sent, body, deadline))
+        response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
@@ -6046,26 +6178,15 @@ __all__ += ["HttpError"]
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 2 7 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
+_MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
-_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
-_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
-           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
-_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
-_BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
-           "raw": r".+/.+"}
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
-_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
+_Pairs = list[tuple[str, str]]              # names and encoded texts
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -6080,28 +6201,38 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    document, uri = _openapi_document(spec, timeout)
-    api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                                for wished, operation in operations.items()])
-    unsent = set(api.credentials) - api.sent
+    api = _Document(*_openapi_document(spec, timeout), resources or {})
+    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
+    operations = _operations(api, client, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
+                                    for wished, operation in operations.items()])
+    unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
                       ToolRegWarning, stacklevel=2)
     return tools
 
 
-def _refusing(read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of a foreign document: what it stumbles over is the document's fault."""
-    try:
-        return read(*args)
-    except ToolRegError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
+    @functools.wraps(read)
+    def careful(*args: Any) -> Any:
+        try:
+            return read(*args)
+        except ToolRegError:
+            raise
+        except Exception as error:
+            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+    return careful
 
 
+def _part(node: Any, word: str, kind: type[Any]) -> Any:
+    """Give a part of a node; an empty one where it is missing, null or of another kind."""
+    found = node.get(word) if isinstance(node, Mapping) else None
+    return found if isinstance(found, kind) else kind()
+
+
+# --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
@@ -6112,7 +6243,7 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
     if str(said.get("swagger")).startswith("2."):
-        return _refusing(_from_swagger, document), uri
+        return _from_swagger(document), uri
     if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
         got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
@@ -6135,91 +6266,124 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-# --- Swagger 2.0, said as OpenAPI 3
+# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
 _COLLECTIONS: dict[str, dict[str, Any]] = {
     "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
-    "ssv": {"style": "spaceDelimited", "explode": False},
-    "pipes": {"style": "pipeDelimited", "explode": False}}
-_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
+    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
+@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
-    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
-    place = old.get("basePath") or "/"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
-                for name, node in (old.get("securityDefinitions") or {}).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
+                for name, node in _part(old, "securityDefinitions", dict).items()}
+    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
                     for method, node in item.items() if method != "parameters"}
-             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
+            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
 
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
-             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
-    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
-    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
-    body = next((each for each in nodes if each["in"] == "body"), None)
-    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
-    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    given = [_swagger_parameter(old, each)
+             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
+    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
+    bodies = [each for each in nodes if each.get("in") == "body"]
+    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
+    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
     if fields:
-        has_file = any(field.get("format") == "binary" for field in fields.values())
-        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        media_types = media_types or ["application/x-www-form-urlencoded"]
-        media_types = ["multipart/form-data"] if has_file else media_types
-        content = {"schema": {"type": "object", "properties": fields, "required": [
-                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
-                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
-                                if each["in"] == "formData" and "collectionFormat" in each}}
-    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
-    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
-                                           if each["in"] not in ("body", "formData")]}
+        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        needed = [name for name in fields if fields[name].get("required") is True]
+        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
+    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
+    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
 
 
-def _swagger_parameter(node: _Object) -> dict[str, Any]:
-    is_list = node.get("type") == "array"
-    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
-            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+def _swagger_parameter(old: _Object, node: _Object) -> _Object:
+    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
+    try:
+        node = _pointer(old, node["$ref"]) if "$ref" in node else node
+    except LookupError:
+        return node                         # it costs its operation
+    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
+    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
+    return {**node, "schema": node.get("schema", schema), **style}
 
 
-def _swagger_schema(node: _Object) -> dict[str, Any]:
-    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
-    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+# --- schemas: OpenAPI's, said in JSON Schema 2020-12
+@functools.lru_cache(maxsize=1024)
+def _can_be_said(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(Validator({"pattern": text}))
+    except SchemaError:
+        return False
 
 
-# --- the description, and its schemas
-class _Api:
-    """Hold a description, and what the program gives to every request."""
+# keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
+# checks too, and a tool helps a model more than none does
+_SAID: dict[str, Callable[[Any], bool]] = {
+    **{each: _FORMS[checked[0]] for each, checked in _KEYWORDS.items()},
+    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
+    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
+    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
+    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
+    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
+    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
+    "pattern": _can_be_said}
 
-    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
-                 headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them."""
+    new = {**schema}
+    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if new.get(keyword) is True and bound in new:
+            new[keyword] = new.pop(bound)
+    for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
+        new[word] = json.loads(json.dumps(new[word], default=str))
+    if isinstance(new.get("required"), list):
+        new["required"] = list(dict.fromkeys(new["required"]))
+    if isinstance(new.get("patternProperties"), dict):
+        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
+    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
+
+
+def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
+    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
+    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
+    for value, each in _part(told, "mapping", dict).items():
+        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
+        kinds.setdefault(reference, []).append(value)
+    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
+
+
+def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
+    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+    from urllib.parse import urljoin
+    if isinstance(node, Mapping):
+        return {"$ref" if key in recursive else key: recursive.get(key) or (
+            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
+            for key, each in node.items()}
+    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+
+
+class _Document:
+    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
+
+    It is not copied: of most of it nobody wants to know.
+    """
+
+    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
-        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
-        others = {urljoin(uri, key): resources[key] for key in resources}
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
-        self.base_url = None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
-        if not isinstance(auth, Mapping):
-            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = document.get("components") or {}
-        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
-        self.sent: set[str] = set()                         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
-        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
-        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
-
-    def follow(self, node: Any) -> Any:
-        """Give what a chain of references leads to."""
-        for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node
-            node = self.target(node["$ref"])
-        raise ToolDefinitionError("references lead round in a circle")
+        others = {urljoin(uri, key): document for key, document in resources.items()}
+        self.root, self.uri = root, uri
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
+        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
+        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6233,146 +6397,229 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
-        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
-        found, waiting = {}, [*used]
-        for key in waiting:                 # it grows meanwhile
-            if key not in found:
-                found[key], more = self._definitions.get(key) or self._definition(key)
-                waiting += more
-        return {self._names[key]: found[key] for key in found}
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
 
-    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
-        used: list[Any] = []
-        reference, is_plain = key
-        kinds = [] if is_plain else self.kinds_of(reference)
-        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
-                  else self.said(self.target(reference), used, is_plain=is_plain))
-        self._definitions[key] = schema, used
-        return schema, used
+    def parts_of(self, schema: Any) -> list[_Object]:
+        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
+        parts = [schema] if isinstance(schema, Mapping) else []
+        for part in parts:                  # it grows meanwhile
+            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
+            parts += [each for each in (*more, *_part(part, "allOf", list))
+                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
+        return parts
 
-    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
-        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
-        key = (reference, is_plain)
-        if key not in self._names:
-            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
-            taken = name in self._names.values()
-            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
-        used.append(key)
-        return f"#/$defs/{self._names[key]}"
+    def is_read_only(self, schema: Any) -> bool:
+        try:
+            return any(part.get("readOnly") is True for part in self.parts_of(schema))
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
-    @functools.cached_property
-    def _subtypes(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        for place in ("components/schemas", "definitions"):
-            try:
-                schemas = _pointer(self.document, f"#/{place}") or {}
-            except LookupError:
-                continue
-            for name, schema in schemas.items():
-                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
-                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
-        return found
+    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
+        """Say a schema, without what is not for requests; `used` collects the names in $defs.
 
-    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
-        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
-        schema = self.target(reference)
-        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
-        told = {"propertyName": told} if isinstance(told, str) else told
-        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
-            return []
-        if told.get("mapping"):
-            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
-        kinds = [reference]
-        for kind in kinds:                  # it grows meanwhile
-            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
-        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
-
-    def _named(self, each: str) -> str:
-        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
-
-    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
-        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
-                "required": [name]}
-
-    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
-             is_plain: bool = False) -> Any:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
-
-        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
+        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
         """
         if not isinstance(schema, Mapping):
-            return schema is not False or False
-        for word in ("$recursiveRef", "$dynamicRef"):
-            if word in schema:
+            return schema is not False
+        for word in schema:
+            if word in ("$recursiveRef", "$dynamicRef"):
                 raise ToolDefinitionError(f"a schema with {word} is not supported")
-        hidden |= self._read_only(schema, MAX_DEPTH)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
-            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
+            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
+                raise ToolDefinitionError(str(_needs_chapter(word)))
+        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
+                   if self.is_read_only(each)}
+        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
-                argument = self._reference(argument, is_plain, used)
-            elif word == "properties":
-                argument = {name: each for name, each in argument.items() if name not in hidden and (
-                    name in _required_in(schema) or self._can_be_said(each))}
+                argument = self._named(argument, used)
             elif word == "required":
                 argument = [name for name in argument if name not in hidden]
-            inner = hidden if word == "allOf" else frozenset()
-            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
-                sub, used, inner, word == "allOf"))
-        told = schema.get("discriminator")
-        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
-            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
-        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
+            elif word == "properties":
+                argument = self._properties(schema, used, hidden)
+            elif word == "allOf" and extends:
+                argument = [self._branch(each, used, hidden) for each in argument]
+            else:
+                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+            said[word] = argument
+        if said.get("format") == "binary":
+            said = {"description": "the file's text", **said}
+            del said["format"]
+        said = self._told_apart(schema, said)
+        if said and True in (schema.get("nullable"), schema.get("x-nullable")):
+            beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
+            said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
+        return said
 
-    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
-        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
-        values: dict[Any, list[str]] = {}
-        for value, each in (told.get("mapping") or {}).items():
-            values.setdefault(self._named(each), []).append(value)
-        name, branches = told["propertyName"], []
-        for branch, each in zip(said, given):
-            listed = values.get(each.get("$ref"))
-            own = (self.follow(each).get("properties") or {}).get(name) or {}
-            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
-            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
-        return branches
+    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+        kept = {}
+        for name, each in schema["properties"].items():
+            try:
+                if name not in hidden:
+                    kept[name] = self.said(each, used)
+            except ToolRegError:            # an optional one costs itself
+                if name in _part(schema, "required", list):
+                    raise
+        return kept
 
-    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
-        """Name the read-only properties of a schema and of the branches of its allOf."""
-        schema = self.follow(schema)
-        if not isinstance(schema, Mapping) or not depth:
-            return frozenset()
-        properties = schema.get("properties")
-        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
-               if self.is_read_only(each)}
-        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
+    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
+        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
+        reference, target = _part(schema, "$ref", str), self.follow(schema)
+        if reference and isinstance(target, Mapping) and (
+                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
+                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
+            schema = target
+        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
+            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
+        return self.said(schema, used, hidden, True)
 
-    def _can_be_said(self, schema: Any) -> bool:
-        try:
-            return isinstance(self.follow(schema), (bool, Mapping))
-        except ToolDefinitionError:
-            return False
+    # --- kinds of one thing, which a property tells apart
+    @functools.cached_property
+    def _extending(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
+                  "definitions": _part(self.root, "definitions", dict)}
+        for place, schemas in places.items():
+            for name, schema in schemas.items():
+                for part in _part(schema, "allOf", list):
+                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
+        return found
 
-    def is_read_only(self, schema: Any) -> bool:
-        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
-                                                 for each in (schema, self.follow(schema)))
+    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
+        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
+        schema = self.target(reference) if reference else None
+        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
+            return "", {}
+        name, kinds = _discriminator(schema)
+        if not kinds:
+            found = [reference]
+            for each in found:              # it grows meanwhile
+                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
+        return name, kinds if name else {}
 
-    def base_of(self, servers: Iterable[_Object] | None) -> str:
-        """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
+    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
+        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
+        name, kinds = _discriminator(schema)
+        if name and ("oneOf" in said) != ("anyOf" in said):
+            word = "oneOf" if "oneOf" in said else "anyOf"
+            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
+                             for each, branch in zip(schema[word], said.pop(word))]
+        return said
+
+    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+        """Add the values that mean a kind, unless it says others itself."""
+        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
+               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+        values = [value for value in values if all(value in each for each in own)]
+        if not values or not isinstance(said, dict):
+            return said
+        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+
+    # --- definitions
+    def _named(self, reference: str, used: list[str]) -> str:
+        self.target(reference)              # or it leads nowhere
+        name = _legal_name(reference.rpartition("/")[2])
+        if self._references.setdefault(name, reference) != reference:
+            name = _legal_name(reference, distinct=True)
+            self._references[name] = reference
+        used.append(name)
+        return f"#/$defs/{name}"
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            reference, used = self._references[name], list[str]()
+            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
+            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
+            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
+        return self._definitions[name]
+
+    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+        """Give the $defs that are needed where some are used; what needs the same shares it."""
+        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
+        largest = max(needed, key=len, default={})
+        if all(each is largest or each.keys() <= largest.keys() for each in needed):
+            return largest
+        return {name: schema for each in needed for name, schema in each.items()}
+
+    def _reach(self, start: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        users: dict[str, list[str]] = {}
+        waiting = [start]
+        for name in waiting:                # it grows meanwhile
+            if name not in found:
+                found[name], names = self._definition(name)
+                waiting += names
+                for each in names:
+                    users.setdefault(each, []).append(name)
+        ring = [start]                      # all from which a way leads back need the same
+        for name in ring:
+            if name not in self._reached:
+                self._reached[name] = found
+                ring += users.get(name, ())
+        return found
+
+
+# --- what the program gives to every request
+class _Client:
+    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+                 timeout: float | None) -> None:
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
+        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()         # the names of those that some operation sends
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
+
+    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
+        self.sent.update(*ways[:1])
+        return [self.credentials[name] for way in ways[:1] for name in way]
+
+    def base_for(self, servers: Iterable[_Object]) -> str:
+        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
         from urllib.parse import urljoin
-        if self.base_url is not None:
-            return self.base_url
-        for server in servers or [{"url": "/"}]:
-            url = server["url"]
-            for name, variable in (server.get("variables") or {}).items():
-                url = url.replace(f"{{{name}}}", str(variable["default"]))
-            if urljoin(self.uri, url).startswith(("http://", "https://")):
-                return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError(_NO_SERVER)
+        urls = [] if self.base_url is None else [self.base_url]
+        for server in servers:
+            url = _part(server, "url", str)
+            for name, variable in _part(server, "variables", dict).items():
+                usual = variable.get("default", *_part(variable, "enum", list)[:1])
+                url = url.replace(f"{{{name}}}", str(usual))
+            urls.append(urljoin(self.uri, url))
+        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
+
+
+def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
+    """Give (where it goes, its name there, the text)."""
+    from base64 import b64encode
+    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+    if scheme is None or not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
+                                                              else f"must be text (got {type(secret).__name__})"))
+    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+    if kind in ("apikey header", "apikey query", "apikey cookie"):
+        return scheme["in"], scheme["name"], secret
+    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
+    return "header", "authorization", secret
 
 
 def _checked_base(url: str) -> str:
@@ -6381,126 +6628,50 @@ def _checked_base(url: str) -> str:
     return url.rstrip("/")
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document whose references are spelled in full."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
-
-
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (header or query, its name, its value)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query"):
-        return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
-
-
-@functools.lru_cache(maxsize=1024)
-def _can_say(pattern: Any) -> bool:
-    try:
-        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
-    except SchemaError:
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
-# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
-_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
-    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
-    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
-                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
-    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
-    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
-    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
-    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
-
-
-def _modern(schema: _Object) -> dict[str, Any]:
-    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
-    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
-                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
-    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(keyword) is True and bound in schema:
-            schema[keyword] = schema.pop(bound)
-    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
-        schema[word] = json.loads(json.dumps(schema[word], default=str))
-    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
-            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
-
-
-def _required_in(schema: Any) -> list[str]:
-    return schema.get("required") or [] if isinstance(schema, Mapping) else []
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
-    return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
-
-
 # --- the operations
-def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
-    found: dict[str, tuple[Any, ...]] = {}
-    words: dict[str, set[str]] = {}
-    for path, given in (api.document.get("paths") or {}).items():
-        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
-        nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+class _Operation(NamedTuple):
+    method: str
+    key: str            # a path, as it stands in the document
+    node: dict[str, Any]
+    base: str           # the URL of a server, not checked yet, or nothing
+    name: str = ""      # one that no choice of operations changes
+
+
+@_refusing
+def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+                exclude: Iterable[str]) -> dict[str, _Operation]:
+    """Give the operations that were chosen, by the names that they wish for."""
+    found: dict[str, _Operation] = {}
+    for key, given in _part(api.root, "paths", dict).items():
+        try:
+            item = {} if str(key).startswith("x-") else api.follow(given)
+        except ToolDefinitionError:
+            item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
+        item = item if isinstance(item, Mapping) else {}
+        nodes = {method.upper(): item.get(method) for method in _METHODS}
+        for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
             wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            words[wished] = {wished, path, method, *(node.get("tags") or ())}
-            found[wished] = method, path, {
-                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
-    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+            servers = (_part(node, "servers", list) or _part(item, "servers", list)
+                       or _part(api.root, "servers", list) or [{"url": "/"}])
+            found[wished] = _Operation(method, str(key), {
+                **node, "security": (api.root if node.get("security") is None else node).get("security"),
+                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
+                client.base_for(servers))
+    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
+             for wished, each in found.items()}
+    chosen = set(found) if include is None else _meant_by(words, "include", include)
     chosen -= _meant_by(words, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
-    if not any(_has_base(api, found[wished][2]) for wished in found):
+    if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
-    ordered = sorted(plain)
-    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
-    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
-            for wished, name in zip(found, plain) if wished in chosen}
-
-
-def _has_base(api: _Api, node: _Object) -> bool:
-    try:
-        return bool(api.base_of(node["servers"]))
-    except Exception as error:              # any other fault is the operation's own, and told with it
-        return str(error) != _NO_SERVER
+    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
+    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
+    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
+            for wished, each in found.items() if wished in chosen}
 
 
 def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6508,13 +6679,12 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     import difflib
     import fnmatch
     chosen: set[str] = set()
-    known = set().union(*words.values())
     for word in [wanted] if isinstance(wanted, str) else wanted:
         meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
         pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
         hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(known)}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6522,209 +6692,267 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
-
-    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
-    """
-    path, _, query = key.partition("#")[0].partition("?")
-    left_out: list[str] = []
+@_refusing
+def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it."""
+    method, key, node, base, name = operation
     body = _Body(api, node)
-    places: dict[str, _Object] = {}
+    places: dict[str, _Place] = {}
     properties: dict[str, Any] = {}
-    required: list[str] = []
-    definitions: dict[str, Any] = {}
-    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
-        argument = _argument_name(place, places)
-        references: list[Any] = []
+    used: list[str] = []
+    left_out: list[str] = []
+    for place in (*_parameter_places(api, client, operation), *body.places):
+        references: list[str] = []
         try:
-            schema = api.said(_schema_of(api, place), references)
-            definitions.update(api.definitions_of(references))
-        except ToolRegError as error:
-            if _is_needed(place):
-                raise
-            left_out.append(f"{place['name']}: {error}")
+            _style_of(place)
+            schema = api.said(place.schema, references)
+            api.definitions_of(references)
+        except ToolRegError as fault:
+            if place.needed:
+                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+            left_out.append(f"{place.name}: {fault}")
             continue
-        places[argument] = place
-        properties[argument] = _told(place, argument, schema)
-        required += [argument] if _is_needed(place) else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
-                  **({"$defs": definitions} if definitions else {})}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+        used += references
+        argument = _argument_name(place, places)
+        places[argument], properties[argument] = place, _told(place, argument, schema)
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in places.items() if place.needed]}
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
-        func=_operation_call(api, method, (path, query), node, places, body),
-        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
+        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
+        func=_operation_call(client, operation, places, body),
+        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
     return tool
 
 
-def _is_needed(place: _Object) -> bool:
-    return place["in"] == "path" or place.get("required") is True
+# --- the arguments
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
+
+    where: str          # as a parameter's `in`, "field" or "whole"
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
 
 
-def _schema_of(api: _Api, place: _Object) -> Any:
-    if place.get("content"):
-        place = api.follow(next(iter(place["content"].values())))
-    return place.get("schema", {})
+def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
+    path = operation.key.partition("#")[0].partition("?")[0]
+    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
+    if differing:
+        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+    places = []
+    for (where, name), node in nodes.items():
+        content = [api.follow(each) for each in _part(node, "content", dict).values()]
+        schema = next(iter(content), node).get("schema", {})
+        if (where, name.lower()) not in client.hidden:
+            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
+    return places
 
 
-def _told(place: _Object, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    about = [place["description"]] if isinstance(place.get("description"), str) else []
-    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
-    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
-                                                      argument) != place["name"] else []
-    if not isinstance(schema, dict):
-        return schema
-    return {**schema, **({"description": " ".join(about)} if about else {}),
-            **({"deprecated": True} if place.get("deprecated") is True else {})}
-
-
-def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
+def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place["name"] if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place["name"]) else _legal_name(place["name"])
+    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
     if name in taken:
-        name += "_body" if place["in"] == "property" else f"_{place['in']}"
+        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
     while name in taken:
         name += "_"
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    found = []
-    for (where, name), node in nodes.items():
-        fault = _parameter_fault(api, node)
-        if fault and _is_needed(node):
-            raise ToolDefinitionError(fault)
-        if fault:
-            left_out.append(fault)
-        elif (where, name.lower()) not in api.hidden:
-            found.append(node)
-    return found
+def _told(place: _Place, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    if not isinstance(schema, dict):
+        return schema
+    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
+    texts = [_part(place.node, "description", str) or schema.get("description", ""),
+             f"(sent as {place.name})" if is_renamed else ""]
+    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
+    return {**schema, **{word: said for word, said in more.items() if said}}
 
 
-def _parameter_fault(api: _Api, node: _Object) -> str | None:
-    """Say why a parameter cannot be sent, or None."""
-    where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    media_types = list(node.get("content") or ())
-    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
-        return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
-    if style is not None and style not in _STYLES[where]:
-        return f"{where} parameter {name}: the style {style} is not supported"
-    return None
+# --- how an argument is written: as pairs of a name and an encoded text
+def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
+    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
+    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+        if isinstance(value, dict):
+            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
+            equals = "=" if explode else between
+            texts = [encode(key) + equals + text for key, text in pairs]
+        else:
+            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
+            pairs = [(name, text) for text in texts]
+        return pairs if explode and may_explode else [(name, between.join(texts))]
+    return write
 
 
-def _kind_of(media_type: str) -> str:
-    essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
+def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a[b][0]=value for each value in objects and lists that is none itself."""
+    if not isinstance(value, (dict, list)):
+        return [] if value is None else [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
+
+
+_STYLES: dict[str, Callable[..., _Pairs]] = {
+    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
+    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
+# where an argument goes -> the styles that can be written there, the usual one first
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
+    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+
+
+def _style_of(place: _Place) -> str:
+    """Give the style that an argument is written in, or say why it cannot be."""
+    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
+    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
+        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+    if style not in _STYLES_IN[where]:
+        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+    return "json" if is_json else style
+
+
+def _pairs_of(place: _Place, value: Any) -> _Pairs:
+    """Spell an argument in its style; null and what is empty are left out."""
+    if value is None or value == [] or value == {}:
+        return []
+    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
+    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
+        style = "json"
+    if place.where == "query" and place.node.get("allowReserved") is True:
+        encode = functools.partial(_percent_encoded, safe=_SPARED)
+    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
+    return _STYLES[style](place.name, value, explode, encode)
+
+
+def _percent_encoded(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
+
+
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else _write_json(value)
+
+
+# --- the body
+_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
+                    "default deprecated externalDocs xml".split())
+_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Api, node: _Object) -> None:
-        body = api.follow(node.get("requestBody")) or {}
-        contents = body.get("content") or {}
-        self.needed = body.get("required") is True
-        self.places: list[_Object] = []
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+    def __init__(self, api: _Document, node: _Object) -> None:
+        body = api.follow(node.get("requestBody"))
+        contents = _part(body, "content", dict)
         by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        if not contents:
-            return
-        content = api.follow(contents[by_kind[self.kind]]) or {}
-        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
-        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
-        schema = content.get("schema", {})
-        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
-            told = api.follow(schema) if isinstance(schema, Mapping) else {}
-            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
-                                           if word in told}}
-        self.schema = schema
-        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
-        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+        media_type = by_kind.get(self.kind, "")
+        content = api.follow(contents.get(media_type))
+        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
+        self.encoding = _part(content, "encoding", dict)
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
+            told = api.follow(self.schema)
+            self.schema = {"type": "string", **{word: told[word] for word in (
+                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
+        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
+        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
-    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+    def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
-        schema = api.follow(given) if isinstance(given, Mapping) else {}
-        properties, required = schema.get("properties") or {}, _required_in(schema)
-        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
-        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
-                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
-                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+        schema = api.follow(self.schema)
+        properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
+        if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
-                for name, each in properties.items()]
+        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
+        self.files = {name: file for name, file in files.items() if file}
+        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
+                for name, each in properties.items() if not api.is_read_only(each)]
 
-    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
-        """Say the schema of a file in a form, or of several, as that of its text."""
-        told = api.follow(schema) if self.kind == "parts" else None
-        if not isinstance(told, Mapping):
-            return schema
-        if told.get("type") == "array":
-            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
-        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
-        if not files:
-            return schema
-        told = self.files[name] = files[0]
-        about = "the file in base64" if "contentEncoding" in told else "the file's text"
-        return {"type": "string", "description": told.get("description") or about,
-                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
-
-    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
-        whole = [value for place, value in given if place["in"] == "body"]
-        value = whole[0] if whole else parts
-        if not whole and not parts and (not self.needed or not self.places):
+        if not whole and not fields and (not self.needed or not self.places):
             return None, ""
-        if self.kind == "json":
-            return _printable(_write_json(value)).encode(), self.type
-        if self.kind == "form":
-            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
-            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
-        if self.kind == "parts":
-            return self._multipart(value)
-        data, media_type = _as_bytes(value, self.schema)
-        return data, media_type or self.type
-
-    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        from uuid import uuid4
-        boundary, body = uuid4().hex, b""
-        rows = [(name, each) for name, value in fields.items() if value is not None
-                for each in (value if isinstance(value, list) else [value])]
-        for name, value in rows:
-            data, media_type = _as_bytes(value, self.files.get(name))
-            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
-            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
-                head += f'; filename="{_in_quotes(name)}"'
-                media_type = media_type or "application/octet-stream"
-            head += f"\r\ncontent-type: {media_type}" if media_type else ""
-            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        return body, media_type or self.type
 
 
-def _in_quotes(name: str) -> str:
-    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
+        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
 
 
-def _is_file(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
-        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    from uuid import uuid4
+    boundary, written = uuid4().hex, b""
+    rows = [(name, each) for name, value in fields.items() if value is not None
+            for each in (value if isinstance(value, list) else [value])]
+    for name, value in rows:
+        data, media_type = _as_bytes(value, body.files.get(name))
+        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+        head = f'content-disposition: form-data; name="{quoted}"'
+        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
+            head += f'; filename="{quoted}"'
+            media_type = media_type or "application/octet-stream"
+        head += f"\r\ncontent-type: {media_type}" if media_type else ""
+        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_printable(_write_json(value)).encode(), "")),
+    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
+    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
+
+
+def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
+    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
+    for part in api.parts_of(schema) if depth else ():
+        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
+        if any(marks) and part.get("type", "string") in ("string", ["string"]):
+            return part
+        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
+            file = _file_in(api, inner, depth - 1)
+            if file:
+                return file
+    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
@@ -6734,110 +6962,56 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
         return value.data, value.media_type
     if isinstance(value, (bytes, bytearray)):
         return bytes(value), ""
-    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
-    if isinstance(value, str) and str(encoding).lower() == "base64":
+    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
-            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+            raise ToolError(_MEND.format("a file is not base64")) from None
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- a call
-def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+# --- the request, and its answer
+def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
                     body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
-    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
-    api.sent.update(ways[0] if ways else ())
-    secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
-    secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
-    own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
+    if not operation.base:
+        raise ToolDefinitionError(_NO_SERVER)
+    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
+    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
+    secrets = client.secrets_for(operation.node["security"])
+    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
+
+    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
-        headers.update({"cookie": cookies} if cookies else {})
-        data, content_type = body.written(given)
-        headers.update({"content-type": content_type} if content_type else {})
-        pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
-        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
+        headers = {name.lower(): text for name, text in pairs_in("header", given)}
+        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
+        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
+                                          [value for place, value in given if place.where == "whole"])
+        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
+        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
+                                   timeout=client.timeout))
     return call
 
 
-def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
+def _path(parts: list[str], values: Mapping[str, str]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
     from urllib.parse import quote, unquote
-    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
     steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
     if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_NO_SEGMENT)
+        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
     return path
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_HALF_CHARACTER) from None
-
-
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
-             encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
-    found: list[tuple[str, str]] = []
-    for place, value in given:
-        if place["in"] == where and value is not None and value != [] and value != {}:
-            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
-            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
-    return found
-
-
-def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
-    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
-    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
-    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
-        return [(name, encode(_printable(_write_json(value))))]
-    if style == "deepObject":
-        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
-    if not isinstance(value, (dict, list)):
-        return [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
-    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
-    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
-    if explode and style != "simple":
-        return pairs
-    if isinstance(value, dict):
-        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
-    return [(name, between.join(text for _, text in pairs))]
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
-    if isinstance(value, (dict, list)):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{name}[{key}]", each)
-    elif value is not None:
-        yield name, value
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
 
 
 def _answer_in(response: _Response) -> Any:
@@ -6924,11 +7098,19 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 8 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
-_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
-_HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
-          "clientInfo": {"name": "toolreg", "version": __version__}}
+_REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
+_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_META = "io.modelcontextprotocol/"              # before the names in `_meta`
+_VERSION = f"{_META}protocolVersion"
+_CLIENT = {"name": "toolreg", "version": __version__}
+_ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
+_GREETINGS = ("server/discover", "initialize")
+_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
+_TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
+_MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
@@ -6937,8 +7119,10 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
-_NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
-_SESSION_LOST = "the server has ended the session"
+_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
+               "properties alone (got {})")
+_UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
+                 "This is a fault of the tool, not of the arguments: go on without it.")
 _FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 # where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
@@ -6970,42 +7154,102 @@ def _broken_answer(text: str, error: BaseException) -> _Message | None:
     return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
 
 
+def _told_by(error: HttpError) -> _Message | None:
+    """Give the answer in JSON-RPC that an HTTP error brought."""
+    body = _caught(_read_json, error.body.decode("utf-8", "replace")).value if error.status in (400, 404) else None
+    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Callable[[str, Any], Any] | None) -> None:
-        self.on_notification, self.ids = on_notification, itertools.count(1)
+    def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
+        self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
+        self.ids = itertools.count(1)
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the handshake brought
+        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
         self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
-    def greet(self, deadline: float) -> _Message:
-        """Agree on a revision of the protocol, and give what the server says of itself."""
-        server = self.ask("initialize", _HELLO, deadline)
-        revision = server.get("protocolVersion")
-        if revision not in _REVISIONS:
-            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
-        self.session["mcp-protocol-version"] = revision
+    def greet(self, deadline: float, known: str) -> _Message:
+        """Agree on a revision of the protocol, and give what the server says of itself.
+
+        A server that refuses one may name those it has; the one that it is `known` for is tried first.
+        """
+        todo = [known, *self.revisions] if known else [*self.revisions]
+        faults: list[tuple[bool, ToolRegError]] = []
+        while todo and len(faults) < _TRIES:
+            revision = todo.pop(0)
+            try:
+                return self._agree(revision, deadline)
+            except ToolRegError as error:
+                faults.append((revision in _NO_HANDSHAKE, error))
+                data = getattr(error, "data", None)
+                named = data.get("supported") if isinstance(data, dict) else None
+                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
+        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+
+    def _agree(self, revision: str, deadline: float) -> _Message:
+        able = _ANSWERABLE if self.on_request else {}
+        self.about = {}
+        if revision in _NO_HANDSHAKE:
+            about = {_VERSION: revision, f"{_META}clientCapabilities": able, f"{_META}clientInfo": _CLIENT}
+            in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
+            server = self.ask("server/discover", {"_meta": about}, in_time)
+            supported = server.get("supportedVersions")
+            if not isinstance(supported, list) or revision not in supported:
+                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
+            self.about, self.session = about, {"mcp-protocol-version": revision}
+            return {"protocolVersion": revision, **server}
+        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
+        server = self.ask("initialize", hello, deadline)
+        agreed = server.get("protocolVersion")
+        if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
+            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
+        self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
         return server
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        """Send a request and give its result."""
+        """Send a request, again with what the server asks for as often as it asks, and give its result."""
+        more: _Message = {}
+        for number in range(_ROUNDS):
+            result = self._ask(method, params | more, deadline)
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
+                return result
+            if kind != "input_required":
+                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
+            started, asked = time.monotonic(), result.get("inputRequests")
+            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
+            more = ({"inputResponses": answers} if answers else {}) | {
+                key: result[key] for key in ("requestState",) if key in result}
+            deadline += time.monotonic() - started      # a person may take their time
+            if not answers:                     # it only wants to be asked later
+                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
+        raise McpError(f"the server asked for input {_ROUNDS} times")
+
+    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
         number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = self.about | params.get("_meta", {})
         if self.on_notification and method == "tools/call":
-            params = {**params, "_meta": {"progressToken": number}}
+            about["progressToken"] = number
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
         self.waiting[number] = box
         try:
-            self.send({"id": number, "method": method, "params": params}, deadline, box)
+            self.send(message, deadline, box)
             answer = box.get(timeout=_seconds_to(deadline))
+            if isinstance(answer, HttpError) and "mcp-session-id" not in self.session:
+                answer = _told_by(answer) or answer
             if isinstance(answer, BaseException):
                 raise answer
         except (queue.Empty, TimeoutError):
-            if method != "initialize":
+            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
                 message = {"method": "notifications/cancelled", "params": {"requestId": number}}
                 _on_daemon(self.send, message, deadline + _GRACE)
             raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
@@ -7018,8 +7262,23 @@ class _Link:
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
 
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
+        outcome = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+
     def take(self, text: str) -> None:
-        """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
+        """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         read = _caught(_read_json, text)
         value = _broken_answer(text, read.error) if read.error else read.value
@@ -7029,9 +7288,10 @@ class _Link:
                 box = self.waiting.pop(number, None) if type(number) is int else None
                 if box:
                     box.put(message)
+            elif "id" in message and self.on_request and method != "ping":
+                _on_daemon(self._reply, message)        # which may take its time
             elif "id" in message:               # its ids are its own
-                outcome = {"result": {}} if method == "ping" else _NO_METHOD
-                _caught(self.send, {"id": number, **outcome}, time.monotonic() + _GRACE)
+                self._reply(message)
             elif self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
@@ -7046,10 +7306,12 @@ class _Link:
 class _Pipe(_Link):
     """Be the connection with a child process (stdio): a message is a line, and each pipe has a daemon thread."""
 
-    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[1::-1]               # some older servers are silent, or end, before a handshake
+
+    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, *hooks: Any) -> None:
         import queue
         import subprocess
-        super().__init__(on_notification)
+        super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
@@ -7111,10 +7373,13 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[:2]
+
+    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
         import threading
-        super().__init__(on_notification)
-        self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
+        import weakref
+        super().__init__(*hooks)
+        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
         self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
@@ -7131,22 +7396,29 @@ class _Http(_Link):
         if self.process != os.getpid():
             return
         self.end("the client is closed")
-        self.over.set()
-        for stream in list(self.streams):
-            stream.wire.hang_up()
         if "mcp-session-id" in self.session:
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+        self.over.set()
+        for wire in list(self.wires):
+            wire.hang_up()
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
+        is_hello = message is not None and message.get("method") == "initialize"
+        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
         resumed = {"last-event-id": last_id} if last_id else {}
-        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
-        body = _encoded(message) if message else None
-        response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
+        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
+                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
+                            watch=self._watch)
         if not 200 <= response.status < 300:
             raise response.error()
-        if "mcp-session-id" in response.headers:        # errors, too, may bring one, but of no session
-            self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+        if is_hello:
+            self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
+
+    def _watch(self, wire: _Wire) -> None:
+        self.wires.add(wire)
+        if self.over.is_set():
+            wire.hang_up()
 
     def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
         """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
@@ -7154,9 +7426,6 @@ class _Http(_Link):
         while not self.over.is_set():
             stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
             stream.wire.deadline = deadline
-            self.streams.add(stream)
-            if self.over.is_set():
-                stream.wire.hang_up()
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 events: Iterable[Any] = _sse_events(stream.lines())
@@ -7171,16 +7440,57 @@ class _Http(_Link):
                 if not last_id:
                     raise
             finally:
-                self.streams.discard(stream)
                 stream.close()
-            if not is_stream or (number and not last_id):
+            if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
             self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
             method, message = "GET", None
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
+def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
+    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
+    params: _Message = message.get("params") or {}
+    revision = params.get("_meta", {}).get(_VERSION)
+    if revision is None:
+        return {}
+    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
+    for header, way in mirrored.get(params.get("name", ""), {}).items():
+        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                           way, params["arguments"])
+    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+
+
+def _header_text(value: Any) -> str:
+    """Spell a value as a header, in Base64 where it is not plain."""
+    from base64 import b64encode
+    text = value if isinstance(value, str) else _write_json(value)
+    if re.fullmatch(_PLAIN_HEADER, text):
+        return text
+    return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
+
+
+def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+    """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
+
+    The way is None below other keywords than `properties`.
+    """
+    if not isinstance(schema, dict):
+        return
+    way = None if way is None else (*way, *steps)
+    if "x-mcp-header" in schema:
+        name = schema["x-mcp-header"]
+        header = f"mcp-param-{name}".lower()
+        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
+        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
+            raise McpError(_BAD_MIRROR.format(_shown(name)))
+        found[header] = way
+    for keyword, argument in schema.items():
+        onward = way if keyword == "properties" else None
+        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+
+
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
@@ -7204,19 +7514,23 @@ class McpClient:
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
     ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
     seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
-    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
+    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
+    `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
                  headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
-                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 on_notification: Callable[[str, Any], Any] | None = None,
+                 on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
+        self.timeout = math.inf if timeout is None else timeout
         self.start_timeout = math.inf if start_timeout is None else start_timeout
-        self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
+        self._mirrored: dict[str, Any] = {}     # tool -> header -> the way to the argument that it repeats
+        self._hooks = on_notification, on_request, self._mirrored
         self._closed, self._process = False, os.getpid()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
@@ -7234,16 +7548,26 @@ class McpClient:
         self._end()
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """Give all pages of the server's list, as it spells them."""
+        """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
+        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+
+    def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
-        page = self._call("tools/list", {}, deadline)
-        tools, cursors = _objects(page.get("tools")), [None]
-        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+        rows, cursors, cursor = list[_Message](), list[Any](), None
+        while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
-            page = self._call("tools/list", {"cursor": cursor}, deadline)
-            tools += _objects(page.get("tools"))
-        return tools
+            page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
+            rows += _objects(page.get("tools"))
+            cursor = page.get("nextCursor") or None
+        return rows
+
+    def _mirror(self, row: _Message) -> None:
+        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
+        mirrors: dict[str, Any] = {}
+        if isinstance(self._link, _Http) and self._link.about:
+            _note_mirrors(mirrors, (), row.get("inputSchema"))
+        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7253,16 +7577,21 @@ class McpClient:
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
         link = self._linked()
+        session = link.session
         try:
             return link.ask(method, params, deadline)
-        except HttpError as error:
-            if error.status not in (400, 404) or "mcp-session-id" not in link.session:
-                raise
-        link.fault = _SESSION_LOST              # so nothing was run
-        return self._linked().ask(method, params, deadline)
+        except (HttpError, McpError) as error:
+            code = getattr(error, "code", None)
+            is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
+            if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
+                raise                           # in all others nothing was run
+        link = self._linked(session)
+        if code == _HEADERS_DIFFER and method == "tools/call":
+            self.list_tools()                   # which says what the headers have to repeat
+        return link.ask(method, params, deadline)
 
-    def _linked(self) -> Any:
-        """Give the connection, made anew where there is none or the server ended."""
+    def _linked(self, lost: Any = None) -> Any:
+        """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
         import threading
         import weakref
         deadline = time.monotonic() + self.start_timeout
@@ -7274,12 +7603,12 @@ class McpClient:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
-                if self._link and self._link.fault == _SESSION_LOST:
-                    self._end.detach()          # other calls still wait for its answers
                 self._end()
-                self._link = self._connect(self.on_notification)
+                self._link = self._connect(*self._hooks)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
-                greeting = _caught(self._link.greet, deadline)
+                lost = self._link.session
+            if not self._closed and self._link.session is lost:
+                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
                 if greeting.error or self._closed:
                     self._end()
                 self.server = greeting.get()
@@ -7298,15 +7627,32 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> Answer:
+def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
-    if structured is not None and all(block.get("type") != "text" for block in blocks):
-        parts.append(_write_json(structured))       # which no text repeats
-    text = _printable("\n".join(parts))
+    is_structured = structured is not None or bool(output and "structuredContent" in result)
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    if is_structured and not _is_said(structured, texts):
+        parts.append(_write_json(structured))
     if result.get("isError"):
-        raise ToolError(text or "Error: the tool failed without saying why.")
-    return Answer(text, blocks if structured is None else structured)
+        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+    if output:
+        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        if faults:
+            raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
+    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+
+
+def _is_said(structured: Any, texts: list[Any]) -> bool:
+    """Tell whether texts say what is structured, or its `result`: one as JSON or as it is, or all as the items."""
+    inner = structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    read = []
+    for text in texts:
+        try:
+            read.append(_read_json(text))
+        except (TypeError, ValueError):
+            read.append(text)
+    return any(said in (structured, inner) for said in (*read, *texts, read, texts))
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -7316,11 +7662,13 @@ def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], 
         execution = row.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
             raise McpError(_TASK_ONLY)
+        client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
+        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
-                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
+                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
-    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client.list_tools()]
+    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client._rows()]
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
@@ -7346,20 +7694,312 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
 
 
 ToolRegistry.register_from_mcp = _registers(mcp_tools)
+__all__ += ["McpClient", "McpError", "mcp_tools"]
+
+
+# ---------------------------------------------------------------------------
+# serve: the same tools for MCP clients
+#    uses 1 2 3 4 8 9 network
+# ---------------------------------------------------------------------------
+MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
+MAX_MESSAGE = 4 * 2**20     # bytes
+MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
+LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
+_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
+_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
+_ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
+_KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
+_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
+           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
+_LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
+_HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
+_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
+               **dict.fromkeys((411, 413), {"Connection": "close"})}
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
+_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
+
+
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
 API_FORMATS += ("mcp",)
 _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": parameters, **{
     key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
 
 
-__all__ += ["McpClient", "McpError", "mcp_tools"]
+class _Refused(Exception):
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
 
 
-# ---------------------------------------------------------------------------
-# serve: the same tools for MCP clients
-#    uses nothing
-# ---------------------------------------------------------------------------
-# (to come)
+def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    rows = registry.get_schemas(api_format="mcp")
+    for row in rows:
+        if output := _output_schema(registry[row["name"]]):
+            row["outputSchema"] = output
+    return {"tools": rows}
+
+
+@functools.lru_cache(1024)
+def _output_schema(tool: Tool) -> dict[str, Any] | None:
+    """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
+    try:
+        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
+    except Exception:                           # a function without annotations, or what only looks like one
+        return None
+    return schema if schema.get("type") == "object" else None
+
+
+def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
+        raise _Refused(-32602, "name: must be text, and arguments an object")
+    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
+    text, is_error, structured = result.content, result.is_error, {}
+    if tool and not is_error and (output := _output_schema(tool)):
+        structured = {"structuredContent": to_json(result.value)}
+        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
+        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
+            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
+    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+    return {"content": blocks, "isError": is_error, **structured}
+
+
+def _media_block(media: Media, name: str) -> dict[str, Any]:
+    import base64
+    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    if kind in ("image", "audio"):
+        return {"type": kind, "data": data, "mimeType": media.media_type}
+    return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
+
+
+def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    wished = params.get("protocolVersion")
+    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+
+
+_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
+    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
+    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
+           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
+}
+
+
+def _rpc_in(line: bytes | None) -> dict[str, Any]:
+    """Read a message; what it says in params is an object afterwards, if only an empty one."""
+    if line is None:
+        raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
+    try:
+        message = _read_json(line.decode())
+    except ValueError as error:
+        raise _Refused(-32700, f"the message is no JSON: {error}") from None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
+    params = message.get("params", {})
+    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
+
+
+def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
+    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
+    if stateless:
+        if not meta.keys() >= _META_NEEDED:
+            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
+        version = meta[_META_VERSION]
+        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
+                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
+        for name in said if headers is not None else ():
+            if said[name] is not None and said[name] != headers.get(name):
+                raise _Refused(-32020, f"{name}: the header does not say what the message says")
+    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
+        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
+                       supported=[*_SPOKEN], requested=str(version))
+
+
+def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
+    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+    import threading
+    import traceback
+    message = asked.value or {"params": {}}
+    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
+    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
+                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
+    known = message.get("id") if type(message.get("id")) in (str, int) else None
+
+    def reply(**part: Any) -> bytes:
+        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+
+    try:
+        asked.get()
+        if "id" not in message or message.keys() & {"result", "error"}:
+            return 202, b""                     # a notification, or an answer
+        if known is None or not isinstance(message.get("method"), str):
+            raise _Refused(-32600, _NO_REQUEST)
+        _check_version(message, meta, headers, stateless)
+        answer = _MCP_METHODS[stateless].get(message["method"])
+        if answer is None:
+            raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
+        result = answer(registry, message["params"])
+        return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
+    except _Refused as refused:
+        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
+    except BaseException as error:              # a hook failed, or a tool wants the program to end
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise
+        traceback.print_exception(type(error), error, error.__traceback__)
+        return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
+
+
+def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
+    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
+    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
+    return None if tool is None else not tool.metadata.parallel
+
+
+def _messages_in(requests: Any) -> Iterator[_Outcome]:
+    while first := (rest := requests.readline(MAX_MESSAGE)):
+        while len(rest) == MAX_MESSAGE and not rest.endswith(b"\n"):        # too long: the rest is thrown away
+            rest = requests.readline(MAX_MESSAGE)
+        if first.strip():
+            yield _caught(_rpc_in, first if first is rest else None)
+
+
+def _serve_pipes(registry: ToolRegistry) -> None:
+    import threading
+    turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
+    nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
+    requests, replies = open(os.dup(0), "rb"), open(os.dup(1), "wb")
+    os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
+    os.dup2(2, 1)                               # stderr, and they cannot read what the client says
+
+    def reply(asked: _Outcome) -> None:
+        _, line = _replied(registry, asked)
+        with turn, contextlib.suppress(OSError):            # the client has gone
+            replies.write(line + b"\n" if line else b"")
+            replies.flush()
+
+    def reply_apart(asked: _Outcome) -> None:
+        reply(asked)
+        places.release()
+
+    for asked in _messages_in(requests):
+        if _is_bound(registry, asked) is False:
+            places.acquire()
+            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
+        else:
+            reply(asked)
+    deadline = time.monotonic() + LAST_SECONDS
+    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
+        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+
+def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
+    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
+    import hmac
+    places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
+    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
+    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
+        return 403
+    if token is not None and not hmac.compare_digest(given, token.encode()):
+        return 401
+    return None if headers.get_content_type() == "application/json" else 415
+
+
+def _body_in(request: Any) -> tuple[int | None, bytes]:
+    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
+    lengths = request.headers.get_all("content-length", [])
+    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
+        return (405 if request.path in ("/", "/mcp") else 404), b""
+    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
+        return 411, b""
+    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
+
+
+def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
+    import http.server
+    import socket
+    import threading
+    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+
+        def setup(self) -> None:
+            super().setup()
+            self.rfile.close()
+            self.wire = _Wire(self.connection, 0.0)
+            self.rfile = io.BufferedReader(self.wire)
+
+        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
+            super().handle_one_request()
+
+        def answer(self) -> None:
+            status, body = _body_in(self)
+            status, line = status or _refusal_of(self.headers, token, only_local), b""
+            if status is None:
+                asked = _caught(_rpc_in, body)
+                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                    status, line = _replied(registry, asked, self.headers)
+            self.connection.settimeout(MESSAGE_SECONDS)
+            self.send_response(status)
+            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
+                           "Content-Length": str(len(line))}.items():
+                self.send_header(*header)
+            self.end_headers()
+            self.wfile.write(line)
+
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
+
+        def log_message(self, *_: Any) -> None:
+            pass                                    # stderr is for what tools print
+
+    class Server(http.server.ThreadingHTTPServer):
+        address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            if places.acquire(blocking=False):
+                return super().process_request(request, client_address)
+            request.sendall(_BUSY)
+            return self.shutdown_request(request)
+
+        def process_request_thread(self, request: Any, client_address: Any) -> None:
+            super().process_request_thread(request, client_address)
+            places.release()
+
+        def handle_error(self, *_: Any) -> None:
+            pass                                    # a client has gone
+
+    with Server((host.strip("[]"), port), Handler) as server:
+        print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
+        server.serve_forever()
+
+
+def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
+    """Offer the tools of a registry to MCP clients, until they close stdin or Ctrl-C comes.
+
+    Without `http` the one client is the program that started this one; what tools print goes to stderr.
+    `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
+    """
+    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
+    if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
+        raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
+    if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
+        raise ValueError("token: must be visible ASCII text, and goes with http=")
+    if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
+        raise ValueError(_OPEN_DOOR.format(place[1]))
+    with contextlib.suppress(KeyboardInterrupt):
+        if place:
+            _serve_http(registry, place[1], int(place[2]), token)
+        else:
+            _serve_pipes(registry)
+
+
+__all__ += ["serve_mcp"]
 
 
 # ---------------------------------------------------------------------------
@@ -7637,6 +8277,105 @@ def _tools_meant(text: str, tools: Sequence[Any]) -> str:
 
 
 __all__ += ["HttpModel"]
+
+
+# ---------------------------------------------------------------------------
+# switch: what the words of other libraries are called here
+#    uses 1 9 10
+# ---------------------------------------------------------------------------
+_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
+    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+        "recover_tool_call_assistant_message",
+    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
+        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
+    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
+        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
+        "RefreshResult SchemaChangeKind",
+    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+        "update_namespace_metadata apply_metadata_config",
+    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
+        "get_disable_reason disable_by_tags",
+    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
+        "update_namespace requalify",
+    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
+        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
+        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
+        "PermissionRequest PermissionResult PermissionRule",
+    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
+        "TokenAuth",
+    "there is nothing to close but an McpClient": "close close_async",
+    "write ordinary Python: a tool may call other tools": "ptc",
+    "write ToolResult": "ToolCallResult ErrorResult ResultList",
+    "write ToolMetadata(tags={…}), any words": "ToolTag",
+    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+    "write ToolError": "ToolException",
+    "write registry.respond(message)": "ToolNode ToolExecutor",
+    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
+    "write serve_mcp(registry)": "FastMCP",
+    "write Injected": "InjectedToolArg",
+}
+_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+    (ToolRegistry, "__init__"): {
+        "name": "a registry has no name", "default_max_result_size": "write max_result=",
+        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+    (ToolRegistry, "register"): {
+        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
+        "method_name": "write name=", "args_schema": "write parameters=",
+        "timeout": "write metadata=ToolMetadata(timeout=…)",
+        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+    (ToolRegistry, "get_schemas"): {
+        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
+        "include_deferred": "write search_registry(registry)"},
+    (ToolRegistry, "merge"): {
+        "keep_existing": "write replace=True for the other's; a name that both have is refused",
+        "force_namespace": "write namespace="},
+    (ToolRegistry, "execute_tool_calls"): {
+        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+    (ToolMetadata, "__init__"): {
+        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
+        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
+        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
+        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
+            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
+             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+    (Tool, "__init__"): {
+        "callable": "write func=", "fn": "write func=",
+        "parameters_model": "write Tool.from_function(func, parameters=…)",
+        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
+        "method_name": "write name=", "is_async": "it is seen"},
+}
+
+
+def _tells(owner: type, method: str, words: dict[str, str]) -> None:
+    """Let a method say what to write instead of keywords that it has elsewhere."""
+    known = getattr(owner, method)
+
+    @functools.wraps(known)
+    def telling(*args: Any, **options: Any) -> Any:
+        for word in options:
+            if word in words:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+        return known(*args, **options)
+    setattr(owner, method, telling)
+
+
+_CALLED_HERE.update((word, f"{word} is not here: {here}")
+                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
+for _whose, _words in _WRITE_FOR_KEYWORDS.items():
+    _tells(*_whose, _words)
 
 
 # ---------------------------------------------------------------------------

@@ -167,6 +167,58 @@ def test_jsonschema_rs_gives_the_same_answers(dialect, seed):
             for value in values], f"seed {seed}: {values} with {json.dumps(schema)}"
 
 
+def random_reference_graph(pick):
+    """Give a schema whose references lead to any of its schemas: to ancestors, into each other, from several sides."""
+    pointers, references = ["#"], []
+
+    def schema(pointer, depth):
+        pointers.append(pointer)
+        whole = {"type": pick.choice(["object", "array", "integer", ["object", "integer"], ["array", "string"]])}
+        if pick.random() < 0.3:
+            references.append(whole)
+            if pick.random() < 0.7:
+                return whole
+        if depth:
+            for keyword in pick.sample(["properties", "items", "additionalProperties", "allOf", "anyOf", "oneOf", "not",
+                    "required", "prefixItems", "$defs"], pick.randrange(1, 4)):
+                where = f"{pointer}/{keyword}"
+                if keyword == "required":
+                    whole[keyword] = names(pick)
+                elif keyword in ("properties", "$defs"):
+                    whole[keyword] = {name: schema(f"{where}/{name}", depth - 1) for name in names(pick) or "a"}
+                elif keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):
+                    whole[keyword] = [schema(f"{where}/{at}", depth - 1) for at in range(pick.randrange(1, 3))]
+                else:
+                    whole[keyword] = schema(where, depth - 1)
+        return whole
+    root = {**schema("#", 3), "$schema": toolreg.DRAFT_2020_12}
+    for whole in references:
+        if pick.random() < 0.7:
+            del whole["type"]
+        whole["$ref"] = pick.choice(pointers)
+    return root
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_references_mean_the_same_whatever_graph_they_make(seed):
+    pick, made, endless = random.Random(seed), 0, 0
+    while made < PAIRS:
+        schema = random_reference_graph(pick)
+        try:
+            validator = toolreg.Validator(schema)
+        except toolreg.SchemaError as error:
+            assert "refers to itself without end" in str(error), (error, schema)
+            endless += 1
+            continue
+        values = [random_value(pick, 4) for _ in range(6)]
+        made += len(values)
+        theirs = jsonschema.Draft202012Validator(schema)
+        assert answers(validator, values) == [theirs.is_valid(value) for value in values], (seed, schema, values)
+        for value in values:
+            assert validator.is_valid(value) <= (validator.coerce(value) == value), (seed, schema, value)
+    assert endless < made / 6
+
+
 def test_the_schemas_of_real_tools_compile_and_fit_alike(shared):
     """Take the tools of real MCP servers, and the calls of the Berkeley leaderboard."""
     for path in sorted((shared / "data" / "mcp_tools").glob("*.json")):

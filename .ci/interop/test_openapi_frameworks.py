@@ -220,9 +220,9 @@ def test_an_import_takes_less_than_half_the_time_of_fastmcp(tmp_path):
     tools = openapi_tools(document)
     ours = time.perf_counter() - start
     assert len(tools) == 1200
-    with contextlib.suppress(subprocess.TimeoutExpired):    # longer than 60 times ours is enough to know
+    with contextlib.suppress(subprocess.TimeoutExpired):    # longer than 6 times ours is enough to know
         theirs = subprocess.run([sys.executable, "-c", FASTMCP, tmp_path / "api.json"], text=True, check=True,
-                                capture_output=True, timeout=60 * max(1, ours)).stdout
+                                capture_output=True, timeout=6 * max(1, ours)).stdout
         assert ours < float(theirs.split()[-1]) / 2
     registry = search_registry(ToolRegistry(tools))
     assert "op77" in registry.invoke("find_tools", {"words": "thing 77"}).content
