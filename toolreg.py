@@ -8846,15 +8846,16 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that options and environment name; on a terminal it shows that one has to wait."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    meant = [name for name, (own, *_) in _PROVIDERS.items()         # by its own address, or in the environment
-             if (f"{given}/".startswith(f"{own}/") if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
+    owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
+    meant = [name for name, own in owns.items()             # by its own address, or in the environment
+             if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
     provider = (meant or ["OPENAI"])[0]
     own, *formats = _PROVIDERS[provider]
     key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
     base_url = given or known(f"{provider}_BASE_URL") or (key and own)
     if not base_url or not model:
         raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
-    api_format = api_format or formats[not base_url.startswith(own)]
+    api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
     asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
     @functools.wraps(asked)
@@ -8879,7 +8880,7 @@ def _chat(options: Any) -> None:
     talking = options.question is None and sys.stdin.isatty()
     for question in _questions() if talking else [sys.stdin.read() if options.question is None else options.question]:
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(messages, model.api_format)]
-        _append_results(messages, stopped, model.api_format)        # no API takes calls without
+        messages += build_tool_result_messages(stopped, api_format=model.api_format)        # no API takes calls without
         asked = {"role": "user", "content": question}
         try:
             loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
@@ -8902,8 +8903,10 @@ def _chat(options: Any) -> None:
 
 def _questions() -> Iterator[str]:
     """Yield what a person writes, line by line, until Ctrl-D."""
-    with contextlib.suppress(ImportError):
+    try:
         import readline  # noqa: F401       # lines can be edited where it is
+    except ImportError:
+        pass
     print("Ctrl-C stops an answer, Ctrl-D ends.")
     with contextlib.suppress(EOFError):
         while True:
