@@ -11606,20 +11606,20 @@ def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
 
 @of("http", "responses", "anthropic", "gemini")
 @pytest.mark.parametrize("environ, given, api_format, url", [
-    ({"OPENAI_API_KEY": SOME_KEY}, None, "openai-responses", "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": SOME_KEY, "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
+    ({"OPENAI_API_KEY": "a-secret"}, None, "openai-responses", "https://api.openai.com/v1/responses"),
+    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
      "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": SOME_KEY, "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
+    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
     ({"OPENAI_BASE_URL": "https://api.openai.com.example/v1"}, None, "openai-chat",
      "https://api.openai.com.example/v1/chat/completions"),
-    ({"ANTHROPIC_API_KEY": SOME_KEY}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
+    ({"ANTHROPIC_API_KEY": "a-secret"}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
     ({"ANTHROPIC_BASE_URL": "http://x"}, None, "anthropic", "http://x/v1/messages"),
-    ({"ANTHROPIC_API_KEY": SOME_KEY}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
-    ({"GEMINI_API_KEY": SOME_KEY}, None, "gemini",
+    ({"ANTHROPIC_API_KEY": "a-secret"}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
+    ({"GEMINI_API_KEY": "a-secret"}, None, "gemini",
      "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": SOME_KEY}, "https://generativelanguage.googleapis.com", "gemini",
+    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": "a-secret"}, "https://generativelanguage.googleapis.com", "gemini",
      "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": SOME_KEY, "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
+    ({"OPENAI_API_KEY": "a-secret", "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
      "openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
 ])
 def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch, environ, given, api_format, url):
@@ -11629,8 +11629,8 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
     model = toolreg._model_of(options).__wrapped__
     assert (model.api_format, model._url) == (api_format, url)
-    sent = SOME_KEY in str(model._headers)
-    assert sent == (SOME_KEY in environ.values() and not (given == "http://x/v1"))
+    sent = "a-secret" in str(model._headers)
+    assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
 
 
 @of("http", "anthropic")
