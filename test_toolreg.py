@@ -11673,6 +11673,44 @@ def test_serve_says_what_a_client_has_to_know_and_keeps_stdout_for_the_protocol(
                                                          str(user_files / "my_tools.py")]}
 
 
+@of("serve")
+def test_serve_over_http_takes_its_token_from_the_environment_and_says_where_it_is(user_files):
+    environ = {**os.environ, "TOOLREG_TOKEN": "a-secret"}
+    server = subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
+                              cwd=user_files, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, encoding="utf-8")
+    try:
+        said = server.stderr.readline()
+        url = said.removeprefix("toolreg: serving MCP at ").strip()
+        statuses = []
+        for token in ("another", "a-secret"):
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+            statuses.append(toolreg._request("POST", url, headers=headers, body=body).status)
+        assert statuses == [401, 200], said
+    finally:
+        server.kill()
+        server.wait(30)
+        server.stderr.close()
+
+
+@of("serve")
+def test_a_token_without_http_is_refused_in_one_line(user_files, capsys):
+    assert run_main(capsys, "serve", "my_tools.py", "--token", "x")[::2] == (
+        2, "toolreg: token: must be visible ASCII text, and goes with http=\n")
+
+
+@of("http")
+def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypatch, capsys):
+    forget_models(monkeypatch)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
+    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
+    options = toolreg._options_of(["lesson", "2", "--model", "m"])
+    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    assert model._url == "https://api.openai.com/v1/chat/completions"
+
+
 def test_serve_names_the_chapter_where_it_was_cut_out(tmp_path, monkeypatch, capsys):
     source = "".join(section.text for section in SECTIONS if section.key != "serve")
     assert load_copy(source, tmp_path, monkeypatch).main(["serve", "x.py"]) == 2

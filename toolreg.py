@@ -8849,7 +8849,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
              if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
-    provider = (meant or ["OPENAI"])[0]
+    provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
     own, *formats = _PROVIDERS[provider]
     key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
     base_url = given or known(f"{provider}_BASE_URL") or (key and own)
@@ -8984,7 +8984,7 @@ def _serve(options: Any) -> None:
     serve_mcp, http = _from_chapter("serve_mcp"), options.http
     with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
         registry = _tools_at(options.target)
-    if http is None:
+    if http is None and options.token is None:
         target = os.path.abspath(options.target) if re.search(r"\.py\b", options.target) else options.target
         known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
         name = re.split(r"\.py\b|:", os.path.basename(options.target))[0]

@@ -141,7 +141,8 @@ def test_nothing_runs_on_the_page_of_a_hostile_history_and_nothing_is_lost(chrom
 
 def test_a_page_can_be_read_in_the_light_and_in_the_dark_on_a_phone_and_on_a_wide_screen(
         node, node_modules, chromium, tmp_path):
-    picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    picture = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+               "awAAAABJRU5ErkJggg==")
     talk = [*conversation("get_weather", "call_1", "北京 " + "long" * 200), *conversation("x" * 60, "y" * 60, "a word"),
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]}]
     page = tmp_path / "page.html"
