@@ -11264,6 +11264,12 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
     assert (status, out) == (2, "") and err.startswith('toolreg: tool "strange": x: ')
 
 
+def forget_models(monkeypatch):
+    for provider in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        for word in ("BASE_URL", "API_KEY", "MODEL"):
+            monkeypatch.delenv(f"{provider}_{word}", raising=False)
+
+
 @pytest.mark.parametrize(
     "argv, told",
     [
@@ -11309,8 +11315,7 @@ def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(use
     ],
 )
 def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys, argv, told):
-    for variable in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
-        monkeypatch.delenv(variable, raising=False)
+    forget_models(monkeypatch)
     (user_files / "notes.txt").write_text("")
     (user_files / "list.json").write_text("[1]")
     for name in ("json.py", "sys.py"):
@@ -11394,7 +11399,7 @@ def test_a_lesson_prints_a_program_that_prints_by_itself_what_the_lesson_shows(n
          "It is 14:05, and sunny at 25 °C."]),
     (3, ["  by if:    None", "  by table: the program ends with a KeyError: 'weather'",
          '  registry: Error: there is no tool "weather" (there are: get_weather)']),
-    (4, ["  not_at_all: booked a single room for many nights", "  by_hand: booked a suite room for 2 nights",
+    (4, ["  not at all: booked a single room for many nights", "  by hand: booked a suite room for 2 nights",
          '    - room: "suite" is not one of "single", "double"', "  by schema: booked a single room for 2 nights"]),
     (5, ["        sent as auto", "tool    get_weather fails [call_1] Error: no tool was to be called now.",
          "        sent as {'type': 'function', 'function': {'name': 'get_weather'}}"]),
@@ -11578,21 +11583,6 @@ def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecod
                           timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
-
-
-def test_rows_are_bold_on_a_terminal_only(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    shown = []
-    for stream, environ in ((Terminal(), {}), (Terminal(), {"NO_COLOR": "1"}), (io.StringIO(), {})):
-        monkeypatch.setattr(os, "environ", environ)
-        monkeypatch.setattr(sys, "stdout", stream)
-        main(["lesson", "3"])
-        shown.append(stream.getvalue())
-    assert "\033[1m=== Lesson 3: Three ways" in shown[0] and "\033" not in shown[1] == shown[2]
-    assert re.sub("\033\\[[01]m", "", shown[0]) == shown[2]
 
 
 def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
@@ -11789,12 +11779,60 @@ def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
     assert "logged c1\n" in out and "not add_numbers" in sent_body(requests[1])["messages"][2]["content"]
 
 
+@of("http", "responses", "anthropic", "gemini")
+@pytest.mark.parametrize("environ, given, api_format, url", [
+    ({"OPENAI_API_KEY": "a-secret"}, None, "openai-responses", "https://api.openai.com/v1/responses"),
+    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
+     "https://api.openai.com/v1/responses"),
+    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
+    ({"OPENAI_BASE_URL": "https://api.openai.com.example/v1"}, None, "openai-chat",
+     "https://api.openai.com.example/v1/chat/completions"),
+    ({"ANTHROPIC_API_KEY": "a-secret"}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
+    ({"ANTHROPIC_BASE_URL": "http://x"}, None, "anthropic", "http://x/v1/messages"),
+    ({"ANTHROPIC_API_KEY": "a-secret"}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
+    ({"GEMINI_API_KEY": "a-secret"}, None, "gemini",
+     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
+    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": "a-secret"}, "https://generativelanguage.googleapis.com", "gemini",
+     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
+    ({"OPENAI_API_KEY": "a-secret", "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
+     "openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
+])
+def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch, environ, given, api_format, url):
+    forget_models(monkeypatch)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
+    model = toolreg._model_of(options).__wrapped__
+    assert (model.api_format, model._url) == (api_format, url)
+    sent = "a-secret" in str(model._headers)
+    assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
+
+
+@of("http", "anthropic")
+def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(user_files, monkeypatch, capsys):
+    forget_models(monkeypatch)
+    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
+    turns = [[{"type": "tool_use", "id": "c1", "name": "wait", "input": {"n": 1}}], [{"type": "text", "text": "Good."}]]
+    answers = [json_answer({"role": "assistant", "content": content, "stop_reason": "end_turn"}) for content in turns]
+    monkeypatch.setattr(sys, "stdin", Keyboard("wait\nnever mind\n"))
+    with serving_each(*answers) as (url, requests):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        monkeypatch.setenv("ANTHROPIC_MODEL", "m")
+        status, out, err = run_main(capsys, "chat", "my_tools.py", "--system", "Be brief.", "--save", "talk.json")
+    assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
+    asked = sent_body(requests[1])
+    assert asked["system"] == [{"type": "text", "text": "Be brief."}]
+    assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user", "user"]
+    (answer,) = asked["messages"][2]["content"]
+    assert answer["tool_use_id"] == "c1" and answer["is_error"] and "stopped this" in str(answer["content"])
+
+
 def test_a_terminal_shows_that_the_model_is_waited_for(user_files, monkeypatch):
     shown = Keyboard()
     monkeypatch.setattr(sys, "stdout", shown)
     with serving(completion({"role": "assistant", "content": "ok"})) as (url, _):
         assert main(["chat", "my_tools.py", "hi", "--base-url", url, "--model", "m"]) == 0
-    assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\033[1mmodel   \033[0mok\n")
+    assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\rmodel   ok\n")
 
 
 @pytest.mark.skipif(not hasattr(toolreg, "serve_mcp"), reason="the chapter serve is not there")
@@ -11808,6 +11846,44 @@ def test_serve_says_what_a_client_has_to_know_and_keeps_stdout_for_the_protocol(
     entry = json.loads(done.stderr.partition("loaded\n")[2])["mcpServers"]["my_tools"]
     assert entry == {"command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve",
                                                          str(user_files / "my_tools.py")]}
+
+
+@of("serve")
+def test_serve_over_http_takes_its_token_from_the_environment_and_says_where_it_is(user_files):
+    environ = {**os.environ, "TOOLREG_TOKEN": "a-secret"}
+    server = subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
+                              cwd=user_files, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, encoding="utf-8")
+    try:
+        said = server.stderr.readline()
+        url = said.removeprefix("toolreg: serving MCP at ").strip()
+        statuses = []
+        for token in ("another", "a-secret"):
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+            statuses.append(toolreg._request("POST", url, headers=headers, body=body).status)
+        assert statuses == [401, 200], said
+    finally:
+        server.kill()
+        server.wait(30)
+        server.stderr.close()
+
+
+@of("serve")
+def test_a_token_without_http_is_refused_in_one_line(user_files, capsys):
+    assert run_main(capsys, "serve", "my_tools.py", "--token", "x")[::2] == (
+        2, "toolreg: token: must be visible ASCII text, and goes with http=\n")
+
+
+@of("http")
+def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypatch, capsys):
+    forget_models(monkeypatch)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
+    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
+    options = toolreg._options_of(["lesson", "2", "--model", "m"])
+    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    assert model._url == "https://api.openai.com/v1/chat/completions"
 
 
 def test_serve_names_the_chapter_where_it_was_cut_out(tmp_path, monkeypatch, capsys):

@@ -8398,8 +8398,8 @@ for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
 _SPEAKERS = {"user": "user", "human": "user", "system": "system", "developer": "system", "tool": "tool"}  # or: model
-_RESULT_KEYS = (("tool_call_id", "content"), ("tool_use_id", "content"), ("call_id", "output"), ("id", "response"),
-                ("name", "response"))
+_RESULT_KEYS = {"tool_call_id": "content", "tool_use_id": "content", "call_id": "output", "id": "response",
+                "name": "response"}         # where the call's id stands, and where what it came to
 _TRACE_ROWS = {             # what a message says: (how it is written, how it is drawn)
     "system": ("system  {text}", ["note over U,M: {text}"]),
     "user": ("user    {text}", ["U->>M: {text}"]),
@@ -8412,7 +8412,6 @@ _TRACE_ROWS = {             # what a message says: (how it is written, how it is
     "error": ("tool    {name} fails [{id}]{time} {text}", ["R--xM: tool message {id}{time}: {text}"]),
     "image": ("        shows {text:.60}", ["note over M: shows an image"]),
 }
-_DATA_URL = "data:{};base64,{}"
 _Said = Iterable[tuple[str, dict[str, str]]]                # (key of _TRACE_ROWS, its words)
 
 
@@ -8427,7 +8426,7 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
 
 
-def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> Iterator[tuple[str, dict[str, str]]]:
+def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
     """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
     names: dict[str, str] = {}              # of the calls, by id
     for message in messages:
@@ -8452,26 +8451,25 @@ def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     import base64
     piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-    keys = next((keys for keys in _RESULT_KEYS if None not in map(piece.get, keys)), None)
-    text: Any = _plain_text(piece[keys[1]]) if keys else piece.get("text") or piece.get("content")
-    if keys:
-        id = str(piece[keys[0]])
+    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(piece.get, keys)), ("", ""))
+    text: Any = _plain_text(piece[said]) if said else piece.get("text") or piece.get("content")
+    if said:
+        id = str(piece[key])
         result = results.get(id) or ToolResult(id, "", text)
         failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
         for media in result.media:
-            yield "image", {"text": _DATA_URL.format(media.media_type, base64.b64encode(media.data).decode())}
+            yield "image", {"text": f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"}
     elif text and isinstance(text, str):
         yield speaker, {"text": text}
-    url = piece.get("image_url")            # an image, as the three APIs spell it
-    url = url.get("url") if isinstance(url, dict) else url
-    if isinstance(url, str):
-        yield "image", {"text": url}
-    for key, kind in (("source", "media_type"), ("inlineData", "mimeType")):
-        if isinstance(piece.get(key), dict) and isinstance(piece[key].get("data"), str):
-            yield "image", {"text": _DATA_URL.format(piece[key].get(kind), piece[key]["data"])}
+    image = piece.get("image_url") or piece.get("source") or piece.get("inlineData")        # as the APIs spell it
+    if isinstance(image, dict) and "data" in image:
+        image = f"data:{image.get('media_type') or image.get('mimeType')};base64,{image['data']}"
+    image = image.get("url") if isinstance(image, dict) else image
+    if isinstance(image, str):
+        yield "image", {"text": image}
 
 
 def _plain_text(content: Any) -> str:
@@ -8494,7 +8492,7 @@ def _row(kind: str, words: dict[str, str]) -> str:
     return text.replace("\n", "\n        ")
 
 
-def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
+def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
     arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
     for kind, words in said:
@@ -8505,9 +8503,9 @@ def _diagram(said: Iterable[tuple[str, dict[str, str]]]) -> str:
             tools.setdefault(words["name"], f"T{len(tools) + 1}")
         drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
         lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
-    taking_part = [f"participant {short} as {_in_diagram(name)}" for name, short in tools.items()]
-    return "\n    ".join(["sequenceDiagram", "actor U as user", "participant M as model", "participant R as registry",
-                          *taking_part, *lines])
+    parts = ["actor U as user", "participant M as model", "participant R as registry",
+             *(f"participant {short} as {_in_diagram(name)}" for name, short in tools.items())]
+    return "\n    ".join(["sequenceDiagram", *parts, *lines])
 
 
 def _in_diagram(text: str) -> str:
@@ -8520,7 +8518,7 @@ def _in_diagram(text: str) -> str:
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title><style>
+<title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
 body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
 section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
@@ -8530,14 +8528,14 @@ pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit 
 details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
 h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
 </style></head><body>
-<h1>{title}</h1>
-{rows}
+<h1>A conversation with tools</h1>
+{}
 </body></html>"""
-_FOLDED = '<details class="{kind}" open><summary>{head}</summary><pre>\n{text}</pre></details>'
+_FOLDED = '<details class="{{kind}}" open><summary>{}</summary><pre>\n{{text}}</pre></details>'
 _PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
-    "call": _FOLDED.replace("{head}", "calls <b>{name}</b> [{id}]"),
-    "result": _FOLDED.replace("{head}", "<b>{name}</b> answers [{id}]{time}"),
-    "error": _FOLDED.replace("{head}", "<b>{name}</b> fails [{id}]{time}"),
+    "call": _FOLDED.format("calls <b>{name}</b> [{id}]"),
+    "result": _FOLDED.format("<b>{name}</b> answers [{id}]{time}"),
+    "error": _FOLDED.format("<b>{name}</b> fails [{id}]{time}"),
     "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
 }
 _PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
@@ -8550,48 +8548,24 @@ def _page(said: _Said) -> str:
     import html
     rows = []
     for kind, words in said:
-        if kind == "image":
-            kind = "picture" if _PAINTED.match(words["text"]) else kind
-        elif kind in _PAGE_ROWS:
-            words = {**words, "text": _indented(words["text"])}
-        safe = {key: html.escape(_seen(word, len(word))) for key, word in words.items()}
+        kind = "picture" if kind == "image" and _PAINTED.match(words["text"]) else kind
+        text = _indented(words["text"]) if "name" in words else words["text"]
+        safe = {key: html.escape(_seen(word, len(word))) for key, word in {**words, "text": text}.items()}
         rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
-    return _PAGE.format(title="A conversation with tools", rows="\n".join(rows))
+    return _PAGE.format("\n".join(rows))
 
 
 def _indented(text: str) -> str:
     """Spread JSON over lines, where nothing but white space changes by it."""
-    try:
-        spread = json.dumps(_read_json(text), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return text
-    return spread if re.sub(r"\s", "", spread) == re.sub(r"\s", "", text) else text
+    spread = _caught(lambda: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
+    return spread if "".join(spread.split()) == "".join(text.split()) else text
 
 
 _TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
     "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
 
 
-# --- showing a flow as it happens
-def _print(text: str, end: str = "\n") -> None:
-    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
-        text = re.sub(r"^(?:\w+ +|[=\d].*)", "\033[1m\\g<0>\033[0m", text, flags=re.MULTILINE)
-    print(text, end=end, flush=True)
-
-
-def _show(messages: Iterable[Any], results: Mapping[str, ToolResult], streamed: list[str]) -> None:
-    """Print messages as they come, but for a text that was `streamed`."""
-    try:
-        for kind, words in _said(messages, results):
-            _print("" if kind == "model" and streamed else _row(kind, words))
-            streamed.clear()
-    finally:
-        if streamed:                        # and then it broke off
-            _print("")
-            streamed.clear()
-
-
-def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult]) -> None:
+def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult] = ()) -> None:
     """Write the files that are asked for by --mermaid and --html."""
     for style in ("mermaid", "html"):
         if path := getattr(options, style):
@@ -8600,10 +8574,7 @@ def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult]) -> N
 
 
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
-_Given = Callable[..., Any]
-
-
-def _lesson_1(scripted_model: _Given, trace: _Given) -> None:
+def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
     import json
 
@@ -8611,15 +8582,13 @@ def _lesson_1(scripted_model: _Given, trace: _Given) -> None:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    # this is all that the model knows of the function
-    tools = [{"type": "function", "function": {
+    tools = [{"type": "function", "function": {         # all that the model knows of the function
         "name": "get_weather", "description": "Get the weather forecast for a city.",
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
-    model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}))     # a script plays the model
     messages = [{"role": "user", "content": "How is the weather in Oslo?"}]
+    model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}))     # a script plays the model
     answer = model(messages=messages, tools=tools)
-    messages.append(answer)
-    # it answered with a call: a name, arguments as JSON text, and an id that the result has to bear
+    messages.append(answer)                             # a call: name, arguments as JSON text, and an id
     for call in answer.get("tool_calls") or ():
         content = get_weather(**json.loads(call["function"]["arguments"]))
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
@@ -8628,8 +8597,8 @@ def _lesson_1(scripted_model: _Given, trace: _Given) -> None:
     print(ToolRegistry([get_weather]).respond(answer))
 
 
-def _lesson_2(scripted_model: _Given, trace: _Given) -> None:
-    """The loop: ask, run what the model calls, append what came of it, until it calls nothing."""
+def _lesson_2(scripted_model: Any, trace: Any) -> None:
+    """The loop: ask, run the calls, send the results back, until the model calls no more."""
     import json
 
     def get_weather(city: str) -> str:
@@ -8660,7 +8629,7 @@ def _lesson_2(scripted_model: _Given, trace: _Given) -> None:
     print(run_agent(scripted_model(*script), messages[:1], ToolRegistry([get_weather, get_time]))[-1]["content"])
 
 
-def _lesson_3(scripted_model: _Given, trace: _Given) -> None:
+def _lesson_3(scripted_model: Any, trace: Any) -> None:
     """Three ways to route a call to its function: an if for each, a table, a registry."""
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
@@ -8671,14 +8640,12 @@ def _lesson_3(scripted_model: _Given, trace: _Given) -> None:
             return get_weather(**arguments)
         return None                                     # a forgotten or invented name: nobody hears of it
 
-    def by_table(name: str, arguments: dict[str, str]) -> str:
-        return {"get_weather": get_weather}[name](**arguments)
-
-    registry = ToolRegistry([get_weather])              # it also describes them: registry.get_schemas()
+    table = {"get_weather": get_weather}
+    registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
     for name in "get_weather", "weather":
         print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
         try:
-            print("  by table:", by_table(name, {"city": "Oslo"}))
+            print("  by table:", table[name](city="Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
@@ -8687,7 +8654,7 @@ def _lesson_3(scripted_model: _Given, trace: _Given) -> None:
     print(trace(run_agent(scripted_model(wrong, right, "Sunny."), "How is the weather in Oslo?", registry)))
 
 
-def _lesson_4(scripted_model: _Given, trace: _Given) -> None:
+def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
     import typing  # noqa: F401         # annotations use it
 
@@ -8695,51 +8662,45 @@ def _lesson_4(scripted_model: _Given, trace: _Given) -> None:
         "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
 
-    def not_at_all(arguments: dict[str, typing.Any]) -> str:
-        return book(**arguments)                        # Python looks at the names alone
-
-    def by_hand(arguments: dict[str, typing.Any]) -> str:
-        if not isinstance(arguments.get("nights"), int):
-            return "Error: nights must be a number"     # and whoever wrote this did not think of room
-        return book(**arguments)
+    def by_hand(nights: int, room: typing.Any = "single") -> str:
+        if not isinstance(nights, int):
+            return "Error: nights must be a number"
+        return book(nights, room)                       # whoever wrote this did not think of room
 
     registry = ToolRegistry([book])
     for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
         print(arguments)
-        for check in not_at_all, by_hand:
+        for way, check in {"not at all": book, "by hand": by_hand}.items():     # Python looks at the names alone
             try:
-                print(f"  {check.__name__}:", check(arguments))
+                print(f"  {way}:", check(**arguments))
             except TypeError as error:
-                print(f"  {check.__name__}: the program ends with a TypeError:", error)
+                print(f"  {way}: the program ends with a TypeError:", error)
         print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
     wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
     model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
     print(trace(run_agent(model, "Book a large room for two nights.", registry)))
 
 
-def _lesson_5(scripted_model: _Given, trace: _Given) -> None:
+def _lesson_5(scripted_model: Any, trace: Any) -> None:
     """tool_choice: when the model may, must, or must not call, and which tool."""
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    registry = ToolRegistry([get_weather])
-    when = {
+    for choice, use in {
         "auto": "the model decides: in a chat, nearly always",
         "required": "it has to call something first: where an answer without looking would be a guess",
         "get_weather": "it has to call this tool first: where your program knows the next step",
         "none": "it must not call: where all is known and the answer is to be written",
-    }
-    for choice, use in when.items():
+    }.items():
         print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
         # the script does what a model may do that does not care: servers take tool_choice for a wish, too
         model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
-        messages = run_agent(model, "How is the weather in Oslo?", registry, tool_choice=choice)
-        print(trace(messages))
+        print(trace(run_agent(model, "Is it sunny in Oslo?", ToolRegistry([get_weather]), tool_choice=choice)))
     # after the first call a loop goes back to "auto": "required" in every turn would never end
 
 
-def _lesson_6(scripted_model: _Given, trace: _Given) -> None:
+def _lesson_6(scripted_model: Any, trace: Any) -> None:
     """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
     registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
 
@@ -8755,11 +8716,10 @@ def _lesson_6(scripted_model: _Given, trace: _Given) -> None:
 
     registry.before_call = approve                      # it sees exactly what is about to run
     print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
-    model = scripted_model(
-        ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"}),
-        ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"}),
-        "Done: /tmp/old.txt is gone.")
-    print(trace(run_agent(model, "Delete the old file.", registry)))
+    reasons = {"/etc/hosts": "it is old", "/tmp/old.txt": "it is the old one there"}
+    calls = [ToolCall(f"call_{number}", "delete_file", {"path": path, "toolcall_reason": reason})
+             for number, (path, reason) in enumerate(reasons.items(), 1)]
+    print(trace(run_agent(scripted_model(*calls, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
@@ -8768,38 +8728,30 @@ _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
 def _lesson(options: Any) -> None:
     """Print a lesson's program and run it; without a number, list the lessons."""
     import textwrap
+    shown: list[Any] = []
+
+    def show(messages: list[Any]) -> str:
+        shown.extend(messages)
+        return trace(messages)
     if options.number:
         lesson = _LESSONS[options.number - 1]
         program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
         names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
-        _print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
-        print(f"from toolreg import {', '.join(names)}\n{program}")
-        _print("=== What it prints ===\n")
-        shown: list[Any] = []
-        model = None if options.model is None else _model_of(options, None)
-
-        def show(messages: list[Any]) -> str:
-            shown.extend(messages)
-            return trace(messages)
-
+        model = None if options.model is None else _model_of(options, api_format="openai-chat")
+        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n\nfrom toolreg import {', '.join(names)}\n{program}")
+        print("=== What it prints ===\n")
         lesson(scripted_model if model is None else lambda *script: model, show)
-        _draw(options, shown, ())
-    _print("\n=== Lessons: python toolreg.py lesson N ===")
+        _draw(options, shown)
+    print("\n=== Lessons: python toolreg.py lesson N ===")
     for number, lesson in enumerate(_LESSONS, 1):
         print(f"{number}  {lesson.__doc__}")
 
 
 # --- vendor: a copy of this file that has the chapters that one needs
-_BOX = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n", re.MULTILINE)
-_LAST_LINES = '\nif __name__ == "__main__":'
+_CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
+                      r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
 _SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
 _SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
-
-
-class _Chapter(NamedTuple):
-    title: str              # what it is for
-    uses: set[str]          # sections and chapters
-    text: str
 
 
 def _source_of(thing: Any) -> str:
@@ -8809,65 +8761,40 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _file_parts(source: str) -> tuple[str, dict[str, _Chapter], str]:
-    """Give the core, the chapters by their names, and the last lines."""
-    body, mark, ending = source.rpartition(_LAST_LINES)
-    boxes = list(_BOX.finditer(body))
-    ends = [box.start() for box in boxes[1:]] + [len(body)]
-    chapters = {box[1]: _Chapter(box[2], set(box[3].split()), body[box.start():end]) for box, end in zip(boxes, ends)}
-    return body[:boxes[0].start()], chapters, mark + ending
-
-
-def _wanted(chapters: dict[str, _Chapter], wanted: str, unwanted: str) -> list[str]:
+def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> list[str]:
     """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
-    meant = {"core": set[str](), "all": set(chapters), **{name: {name} for name in chapters}}
+    meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
     named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
     for name in itertools.chain(*named):
         if name not in meant:
-            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(chapters)})")
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
     asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
     kept = asked - left_out
-    while more := {need for name in kept for need in chapters[name].uses if need in chapters} - kept:
+    while more := {need for name in kept for need in uses[name]} - kept:
         kept |= more
     for name in sorted(kept & left_out):
-        users = _listed(user for user in chapters if user in kept and name in chapters[user].uses)
+        users = _listed(user for user in uses if user in kept and name in uses[user])
         raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
-    return [name for name in chapters if name in kept]
+    return [name for name in uses if name in kept]
 
 
-def _with_chapters(source: str, kept: Sequence[str]) -> str:
-    """Give the source with these chapters alone, and without what nothing needs then."""
-    import textwrap
-    core, chapters, ending = _file_parts(source)
-    docstring, quotes, code = core.partition('\n"""\n')        # the names of the chapters are its last words
-    names = textwrap.fill(", ".join(kept) or "none", 100)
-    pieces = [docstring.rpartition(":\n")[0], ":\n", names, ".", quotes, code, *(chapters[name].text for name in kept)]
-    return _tidied("".join(pieces).rstrip() + "\n" + ending)
-
-
-def _tidied(source: str) -> str:
-    """Take out the imports that nothing uses, and the declarations of methods that nothing mounts."""
+def _with_chapters(text: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
     import ast
-    tree, lines = ast.parse(source), io.StringIO(source).readlines()
-    nodes, gone = list(ast.walk(tree)), dict[ast.stmt, str]()               # statement -> what is left of it
-    mounted = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-    for node in nodes:
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith("ClassVar[") and not node.value:
-            if ast.unparse(node.target) not in mounted:
-                gone[node], node.annotation = "", ast.Constant("")
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"annotations"}
-    for node in tree.body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            known, node.names = node.names, [
-                each for each in node.names if (each.asname or each.name.partition(".")[0]) in used]
-            if node.names != known:
-                said = ast.unparse(node)
-                if len(said) > 120:
-                    said = said.replace(" import ", " import (\n    ").replace(", ", ",\n    ") + ",\n)"
-                gone[node] = said + "\n" if node.names else ""
-    for node, left in gone.items():
-        lines[node.lineno - 1:node.end_lineno] = [left] + [""] * ((node.end_lineno or 0) - node.lineno)
-    return re.sub(r'"""\n\n\n(?=    )', '"""\n\n', "".join(lines))        # where all declarations of a class went
+    import textwrap
+    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
+    listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
+    text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
+    mounted = set(re.findall(r"^\w+\.(\w+) = ", text, re.MULTILINE))
+    text = re.sub(r"^    (\w+): ClassVar\[[^=\n]+\n", lambda method: method[0] * (method[1] in mounted), text,
+                  flags=re.MULTILINE)
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
+    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
+    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
+        lines[line - 1] = ""
+    # what is left may have blank lines after a class's docstring, and too many before the last lines of the file
+    return re.sub(r'("""\n)\n\n(?=    )|\n+(\nif __name__)', r"\1\n\2", "".join(lines))
 
 
 def _vendor(options: Any) -> None:
@@ -8876,15 +8803,15 @@ def _vendor(options: Any) -> None:
     import textwrap
     source = _source_of(sys.modules[__name__])
     body = _SEALED.split(source)[-1]        # of a copy: without its first lines
-    chapters = _file_parts(body)[1]
+    chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
+    uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
     if options.list:
-        core = body.count("\n") - sum(chapter.text.count("\n") for chapter in chapters.values())
-        print(f"{'core':<10} {core:>5}  what all of them use")
-        for name, (title, uses, text) in chapters.items():
-            needs = _listed(other for other in chapters if other in uses)
-            print(f"{name:<10} {text.count(chr(10)):>5}  {title}{f' · needs {needs}' if needs else ''}")
+        print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
+        for name, found in chapters.items():
+            needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
+            print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
         return
-    kept = _wanted(chapters, options.wanted, options.unwanted)
+    kept = _wanted(uses, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
@@ -8917,71 +8844,38 @@ def _put(path: str | None, text: str, force: bool) -> None:
         file.write(text)
 
 
-# --- the other commands
-_NO_MODEL = ("no model (set OPENAI_BASE_URL or --base-url, as https://api.openai.com/v1 with OPENAI_API_KEY, "
+# --- chat
+_PROVIDERS = {              # (the address of its own API, what that speaks, what any other address speaks)
+    "OPENAI": ("https://api.openai.com/v1", "openai-responses", "openai-chat"),
+    "ANTHROPIC": ("https://api.anthropic.com", "anthropic", "anthropic"),
+    "GEMINI": ("https://generativelanguage.googleapis.com", "gemini", "gemini"),
+}
+_NO_MODEL = ("no model (set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY; or OPENAI_BASE_URL or --base-url, as "
              "http://127.0.0.1:11434/v1 for ollama, http://127.0.0.1:8080/v1 for llama-server --jinja -m FILE.gguf)")
 _NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead."
 _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
-def _list(options: Any) -> None:
-    """List the tools of a module: those of its registry, or its public functions."""
-    for tool in _tools_at(options.target):
-        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
-
-
-def _schema(options: Any) -> None:
-    """Print the schema of a tool as an API wants it."""
-    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
-    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
-
-
-def _call(options: Any) -> None:
-    """Call a tool as a model would."""
-    registry = _tools_at(options.target)
-    if len(registry) != 1:
-        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], _given_text(options.arguments))
-    if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
-    print(result.content)
-
-
-def _serve_tools(options: Any) -> None:
-    """Offer the tools of a module to MCP clients, on stdin and stdout or over HTTP; print what a client has to know."""
-    serve_mcp = _from_chapter("serve_mcp")
-    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
-        registry = _tools_at(options.target)
-    place, colon, name = options.target.rpartition(":") if ":" in options.target[2:] else (options.target, "", "")
-    place = os.path.abspath(place) if os.path.exists(place) else place
-    entry = {"url": f"http://{options.http}/mcp"} if options.http else {
-        "command": sys.executable, "args": [os.path.abspath(__file__), "serve", place + colon + name]}
-    known = re.sub(r"\.py\Z", "", os.path.basename(place))
-    print(json.dumps({"mcpServers": {known: entry}}, indent=2), file=sys.stderr)
-    serve_mcp(registry, http=options.http, token=options.token)
-
-
-def _from_chapter(word: str) -> Any:
-    if word not in globals():
-        raise ToolRegError(_needs_chapter(word))
-    return globals()[word]
-
-
-def _model_of(options: Any, on_delta: Callable[[str], None] | None) -> Model:
+def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that options and environment name; on a terminal it shows that one has to wait."""
-    key = os.environ.get("OPENAI_API_KEY")
-    base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or (key and "https://api.openai.com/v1")
-    name = options.model or os.environ.get("OPENAI_MODEL")
-    http_model = _from_chapter("HttpModel")
-    if not base_url or not name:
-        raise ToolRegError("which model? (set OPENAI_MODEL or --model)" if base_url else _NO_MODEL)
-    model = http_model(base_url, name, api_key=key, on_delta=on_delta)
+    given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
+    owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
+    meant = [name for name, own in owns.items()             # by its own address, or in the environment
+             if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
+    provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
+    own, *formats = _PROVIDERS[provider]
+    key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
+    base_url = given or known(f"{provider}_BASE_URL") or (key and own)
+    if not base_url or not model:
+        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
+    api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
+    asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
-    @functools.wraps(model)
+    @functools.wraps(asked)
     def waiting(**request: Any) -> Any:
         if sys.stdout.isatty():
             print("model   …", end="\r", flush=True)        # the next row takes its place
-        return model(**request)
+        return asked(**request)
     return waiting
 
 
@@ -8990,16 +8884,16 @@ def _chat(options: Any) -> None:
     streamed, results = list[str](), dict[str, ToolResult]()
 
     def stream(text: str) -> None:
-        _print(_row("model", {"text": text})[8 if streamed else 0:], end="")
+        print(_row("model", {"text": text})[8 if streamed else 0:], end="", flush=True)
         streamed.append(text)
 
     model = _model_of(options, stream if options.stream else None)
     registry = _watched(_tools_at(options.target), options, results)
     messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
     talking = options.question is None and sys.stdin.isatty()
-    for question in _questions() if talking else [_given_text(options.question)]:
-        messages += build_tool_result_messages(         # where somebody stopped: no API takes calls without
-            [ToolResult(call.id, call.name, _STOPPED, is_error=True) for call in _unanswered(messages, "openai-chat")])
+    for question in _questions() if talking else [sys.stdin.read() if options.question is None else options.question]:
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(messages, model.api_format)]
+        messages += build_tool_result_messages(stopped, api_format=model.api_format)        # no API takes calls without
         asked = {"role": "user", "content": question}
         try:
             loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
@@ -9007,17 +8901,17 @@ def _chat(options: Any) -> None:
             new = _recorded(itertools.chain([asked], loop), messages, options.save)
             if talking:
                 next(new)                   # who has typed it has seen it
-            _show(new, results, streamed)
+            for kind, words in _said(new, results):
+                print("" if kind == "model" and streamed else _row(kind, words), flush=True)
+                streamed.clear()
         except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+            print(end="\n" * bool(streamed))        # it broke off within a line
+            streamed.clear()
             if not talking:
                 raise
             _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
         finally:
             _draw(options, messages, results.values())
-
-
-def _given_text(text: str | None) -> str:
-    return sys.stdin.read() if text in (None, "-") else text or ""
 
 
 def _questions() -> Iterator[str]:
@@ -9027,15 +8921,12 @@ def _questions() -> Iterator[str]:
     except ImportError:
         pass
     print("Ctrl-C stops an answer, Ctrl-D ends.")
-    while True:
-        try:
-            if question := input("\n> ").strip():
-                yield question
-        except EOFError:
-            print()
-            return
-        except KeyboardInterrupt:           # on purpose: half a line is given up, not the conversation
-            print()
+    with contextlib.suppress(EOFError):
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):            # half a line is given up, not the conversation
+                if question := input("\n> ").strip():
+                    yield question
+    print()
 
 
 def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
@@ -9043,8 +8934,10 @@ def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult
     before, after = registry.before_call, registry.after_call
 
     def allow(call: ToolCall, reason: str | None) -> Any:
-        if options.ask and not _is_allowed(f"run {call.name} {_write_json(call.arguments)}? [y/N] "):
-            raise ToolError(_NOT_ALLOWED)
+        if options.ask:
+            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
+                raise ToolError(_NOT_ALLOWED)
         return before and before(call, reason)
 
     def keep(call: ToolCall, result: ToolResult) -> Any:
@@ -9052,13 +8945,6 @@ def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult
         return after and after(call, result)
     return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
                          max_workers=1 if options.ask else registry.max_workers)
-
-
-def _is_allowed(question: str) -> bool:
-    try:
-        return input(_seen(question)).strip().lower() in ("y", "yes")
-    except EOFError:                        # nobody is there to allow it
-        return False
 
 
 def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
@@ -9082,11 +8968,54 @@ def _saved(path: str | None) -> list[Any]:
     return messages
 
 
+# --- the other commands
+def _list(options: Any) -> None:
+    """List the tools of a module: those of its registry, or its public functions."""
+    for tool in _tools_at(options.target):
+        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+
+
+def _schema(options: Any) -> None:
+    """Print the schema of a tool as an API wants it."""
+    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
+    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
+
+
+def _call(options: Any) -> None:
+    """Call a tool as a model would."""
+    registry = _tools_at(options.target)
+    if len(registry) != 1:
+        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
+    result = registry.invoke(registry.list_tools()[0], options.arguments)
+    if result.is_error:
+        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
+    print(result.content)
+
+
+def _serve(options: Any) -> None:
+    """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
+    serve_mcp, http = _from_chapter("serve_mcp"), options.http
+    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+        registry = _tools_at(options.target)
+    if http is None and options.token is None:
+        target = os.path.abspath(options.target) if re.search(r"\.py\b", options.target) else options.target
+        known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
+        name = re.split(r"\.py\b|:", os.path.basename(options.target))[0]
+        print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
+    serve_mcp(registry, http=http, token=options.token or (os.environ.get("TOOLREG_TOKEN") if http else None))
+
+
+def _from_chapter(word: str) -> Any:
+    if word not in globals():
+        raise ToolRegError(_needs_chapter(word))
+    return globals()[word]
+
+
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
     drive, rest = os.path.splitdrive(target)
     place, _, name = rest.partition(":")
-    module = _module_at(drive + place)
+    module = _module_at(place := drive + place)
     registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
     found: Any = registry
     if name:
@@ -9113,11 +9042,9 @@ def _module_at(place: str) -> Any:
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file[:-3] if is_file else place)
-    except SyntaxError as error:
-        where = f"\n{error.filename}, line {error.lineno}: {(error.text or '').strip()}" if error.text else ""
-        raise ToolRegError(f"{place}: is no Python: {error.msg}{where}") from error
     except (Exception, SystemExit) as error:
-        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+        what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
+        raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
     if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
         raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
     return module
@@ -9127,30 +9054,32 @@ def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
     python = os.path.dirname(os.__file__)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__ if error else None)
-              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__]
-    return "".join(f"\n{frame.filename}, line {frame.lineno}: {frame.line}" for frame in frames[-3:])
+    frames = [(frame.filename, frame.lineno, frame.line) for frame in traceback.extract_tb(error.__traceback__)
+              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__] if error else []
+    if isinstance(error, SyntaxError) and error.text:
+        frames.append((error.filename or "", error.lineno, error.text.strip()))
+    return "".join("\n{}, line {}: {}".format(*frame) for frame in frames[-3:])
 
 
 _SWITCH = {"action": "store_true"}
+_OR_STDIN: dict[str, Any] = {"type": lambda text: sys.stdin.read() if text == "-" else text}
 _TARGET: dict[str, Any] = {"target": {"metavar": "MODULE[:NAME]", "help": "a dotted name or a .py file"}}
+_MODEL = {"--model": {"metavar": "NAME", "help": "else OPENAI_MODEL, ANTHROPIC_MODEL or GEMINI_MODEL"},
+          "--base-url": {"metavar": "URL", "help": "else OPENAI_BASE_URL …, or the own API of a key that is set"}}
 _DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
           "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
-_BASE_URL = {"help": "of the model; else OPENAI_BASE_URL (with OPENAI_API_KEY alone: OpenAI's)"}
 # name: (what it does, an example, its arguments)
 _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
     "lesson": (_lesson, "lesson 2", {
         "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
-        "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays (else OPENAI_MODEL)"},
-        "--base-url": _BASE_URL, **_DRAWN}),
+        **_MODEL, "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays"}, **_DRAWN}),
     "list": (_list, "list my_tools.py", _TARGET),
     "schema": (_schema, "schema my_tools.py:add --format anthropic", {
         **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
     "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
-        **_TARGET, "arguments": {"metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
+        **_TARGET, "arguments": {**_OR_STDIN, "metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
     "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
-        **_TARGET, "question": {"nargs": "?", "help": "(-: from stdin; without it, a conversation)"},
-        "--model": {"metavar": "NAME", "help": "else OPENAI_MODEL"}, "--base-url": _BASE_URL,
+        **_TARGET, **_MODEL, "question": {**_OR_STDIN, "nargs": "?", "help": "(-: from stdin; none: a conversation)"},
         "--system": {"metavar": "TEXT", "help": "what the model is told first"},
         "--think": {**_SWITCH, "help": "ask the model for its reasons"},
         "--ask": {**_SWITCH, "help": "ask before every call that runs"},
@@ -9158,9 +9087,9 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
         "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
         "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
         "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
-    "serve": (_serve_tools, "serve my_tools.py --http 127.0.0.1:8000", {
+    "serve": (_serve, "serve my_tools.py --http 127.0.0.1:8000", {
         **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
-        "--token": {"help": "what a client over HTTP has to send"}}),
+        "--token": {"help": "what a client over HTTP has to send (else TOOLREG_TOKEN)"}}),
     "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
         "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},

@@ -139,6 +139,25 @@ def test_nothing_runs_on_the_page_of_a_hostile_history_and_nothing_is_lost(chrom
         assert html.escape(toolreg._seen(text, len(text)), quote=False) in seen, text[:80]
 
 
+def test_a_page_can_be_read_in_the_light_and_in_the_dark_on_a_phone_and_on_a_wide_screen(
+        node, node_modules, chromium, tmp_path):
+    picture = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+               "awAAAABJRU5ErkJggg==")
+    talk = [*conversation("get_weather", "call_1", "北京 " + "long" * 200), *conversation("x" * 60, "y" * 60, "a word"),
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": picture}}]}]
+    page = tmp_path / "page.html"
+    page.write_text(toolreg.trace(talk, style="html"), "utf-8")
+    script = pathlib.Path(__file__).with_name("page_look.cjs")
+    done = subprocess.run([node, script, node_modules, chromium, tmp_path, page], capture_output=True, encoding="utf-8",
+                          timeout=120)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    seen = json.loads(done.stdout)
+    assert [(each["scheme"], each["width"]) for each in seen] == [
+        ("light", 320), ("light", 1400), ("dark", 320), ("dark", 1400)]
+    assert all(each["overflow"] <= 0 and each["contrast"] >= 4.5 for each in seen), seen
+    assert (tmp_path / "light-1400.png").read_bytes() != (tmp_path / "dark-1400.png").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def drawings(node, node_modules, chromium):
     talks = [conversation(text, "c1", "fine") for text in HOSTILE] + [

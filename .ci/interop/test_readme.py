@@ -29,17 +29,37 @@ def answer_to(request):
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
+def response_to(request):
+    """Do the same in the Responses API."""
+    last = request["input"][-1]
+    if last.get("type") == "function_call_output":
+        text = {"type": "output_text", "text": f"The answer is {last['output']}.", "annotations": []}
+        item = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": [text]}
+    else:
+        first, second = re.findall(r"\d+", last["content"])
+        item = {"id": "f1", "type": "function_call", "call_id": "call_1", "name": request["tools"][0]["name"],
+                "status": "completed", "arguments": json.dumps({"a": int(first), "b": int(second)})}
+    return {"id": "r1", "object": "response", "created_at": 1, "model": request["model"], "status": "completed",
+            "output": [item], "parallel_tool_calls": True, "tool_choice": "auto", "tools": request["tools"],
+            "usage": {"input_tokens": 4_000, "output_tokens": 2_000, "total_tokens": 6_000,
+                      "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}}
+
+
 class OpenAI(http.server.BaseHTTPRequestHandler):
-    """Answer /v1/chat/completions as OpenAI does."""
+    """Answer /v1/chat/completions and /v1/responses as OpenAI does."""
 
     seen: list[dict] = []
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.seen.append(request)
-        message = answer_to(request)
-        body = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": request["model"], "choices": [
-            {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}]})
+        if self.path == "/v1/responses":
+            body = json.dumps(response_to(request))
+        else:
+            message = answer_to(request)
+            reason = "tool_calls" if "tool_calls" in message else "stop"
+            body = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": request["model"],
+                               "choices": [{"index": 0, "message": message, "finish_reason": reason}]})
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body.encode())))
@@ -74,3 +94,5 @@ def test_the_readme_holds_with_its_counterparts(tmp_path, monkeypatch):
                     pytest.fail(f"README.md:{line}: {type(error).__name__}: {error}")
                 ran += kind == "python interop"
     assert ran >= 1 and OpenAI.seen
+    told = [request["input"][-1].get("output") for request in OpenAI.seen if "input" in request]
+    assert told == [None, "42"] * 2             # by Responses, with the SDK and without

@@ -185,3 +185,26 @@ def test_chat_on_the_command_line_shows_the_whole_flow(base_url, tmp_path, monke
     assert out.startswith("user    Add 17 and 25.\nmodel   calls add ") and "tool    add answers [" in out
     assert "participant T1 as add" in (tmp_path / "flow.mmd").read_text("utf-8")
     assert json.dumps(42) in out
+
+
+def test_the_lesson_of_the_loop_is_run_by_a_real_model(base_url, monkeypatch, capsys):
+    monkeypatch.setattr(toolreg, "HttpModel", functools.partial(toolreg.HttpModel, temperature=0, max_tokens=60))
+    assert toolreg.main(["lesson", "2", "--base-url", base_url, "--model", "smollm2"]) == 0
+    printed = capsys.readouterr().out.partition("=== What it prints ===")[2]
+    print(printed)
+    assert "user    Time and weather in Oslo?" in printed and "\nmodel   " in printed
+
+
+def test_a_chat_is_kept_and_a_real_model_goes_on_from_it(base_url, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(toolreg, "HttpModel", functools.partial(toolreg.HttpModel, temperature=0, max_tokens=60))
+    (tmp_path / "sums2.py").write_text("def add(a: int, b: int) -> int:\n    'Add two integers.'\n    return a + b\n")
+    argv = ["--base-url", base_url, "--model", "smollm2", "--save", "talk.json", "--html", "talk.html"]
+    kept = []
+    for question in ("Add 17 and 25.", "Add 1 and 2."):
+        assert toolreg.main(["chat", "sums2.py", question, *argv]) == 0
+        kept.append(json.loads((tmp_path / "talk.json").read_text("utf-8")))
+    assert kept[1][:len(kept[0])] == kept[0] and kept[0][-1]["role"] == "assistant"
+    asked = [message["content"] for message in kept[1] if message["role"] == "user"]
+    assert asked == ["Add 17 and 25.", "Add 1 and 2."]
+    assert "<b>add</b>" in (tmp_path / "talk.html").read_text("utf-8")
