@@ -67,7 +67,7 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats notes types contracts strict responses anthropic gemini streams classes "
+CHAPTERS = ("async elsewhere schema formats notes types contracts strict responses anthropic gemini streams importers classes "
             "langchain network openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
@@ -275,8 +275,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_975
-    assert len(SOURCE.splitlines()) <= 9_100
+    assert len(CORE.splitlines()) <= 3_900
+    assert len(SOURCE.splitlines()) <= 9_250
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -384,7 +384,9 @@ def test_it_works_vendored_under_two_other_names_at_once(tmp_path):
               "    assert toolreg.is_valid([1], toolreg.schema_of(list[int]))\n"
               "message, = two.build_assistant_messages(two.parse_tool_calls([call]))\n"
               "assert one.parse_tool_calls(message)[0].id == 'call_1'\n"
-              "assert one.ToolRegistry().respond([two.ToolCall('7', 'f', {})])[0]['tool_call_id'] == '7'\n")
+              "try: one.ToolRegistry().respond([two.ToolCall('7', 'f', {})])\n"
+              "except one.ToolDefinitionError as error: assert 'of another copy of this file' in str(error)\n"
+              "else: raise AssertionError('a call of the other copy was taken')\n")
     assert run_python("-I", "-B", "-c", script, cwd=tmp_path) == "it works\n" * 2
 
 
@@ -3144,6 +3146,18 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
         assert re.search("^the model gave |api_format=", str(error)), error
 
 
+@pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
+def test_a_cut_call_never_comes_alive_from_the_history_and_an_object_stays_an_object(arguments, kept):
+    ran, registry = [], ToolRegistry()
+    registry.register(lambda: ran.append(1), name="wipe")
+    answer = {"message": {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "wipe", "arguments": arguments}}]}, "finish_reason": "length"}
+    history = run_agent(scripted_model({"choices": [answer]}, "Done."), "Go.", registry)
+    assert history[1]["tool_calls"][0]["function"]["arguments"] == kept
+    again = run_agent(scripted_model("Done."), json.loads(json.dumps(history[:2])), registry)       # it had crashed
+    assert not ran and again[2]["content"] == history[2]["content"]
+
+
 # ---------------------------------------------------------------------------
 # 9. Tools: a function that a model may call
 # ---------------------------------------------------------------------------
@@ -3262,19 +3276,6 @@ def test_what_only_the_conversion_finds_is_told_like_any_other_fault():
     assert str(caught.value).startswith('the arguments do not fit the parameters of "when":\n- day: ')
     assert ToolRegistry([when]).invoke("when", {"day": "2024-02-30"}).content == (
         f"Error: {caught.value}\nFix the arguments and call the tool again.")
-
-
-def test_the_importers_list_names_what_it_left_out():
-    def make(name):
-        return Tool(name, "", {}, print)
-
-    def fail(name):
-        raise ToolDefinitionError("no good")
-    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
-        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
-    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
-    names = [tool.name for tool in tools]
-    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
 
 
 def test_one_schema_of_a_tool_asks_for_the_reason_only_where_it_is_told_to():
@@ -3731,7 +3732,7 @@ def test_32_tools_that_meet_return_on_all_paths():
 
 
 def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     seen = set()
@@ -3742,7 +3743,7 @@ def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
 
 def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
     monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
     registry = ToolRegistry()
     registry.register(lambda: threading.current_thread(), name="where")
     thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
@@ -3873,7 +3874,7 @@ def no_threads(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    monkeypatch.setattr(toolreg, "_IDLE", {})
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
 
 
 def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
@@ -4127,14 +4128,6 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     registry.register(lambda: later(), name="late")
     result = registry.invoke("late", {})
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
-
-
-def test_importers_mount_a_method_that_registers_and_names_spaces():
-    class Registry(ToolRegistry):
-        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
-    registry = Registry()
-    tools = registry.register_from_list("a", "b", namespace="my list")
-    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
 
 
 # ---------------------------------------------------------------------------
@@ -6901,6 +6894,30 @@ def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatc
 
 
 # ---------------------------------------------------------------------------
+# importers: what all that import tools share
+# ---------------------------------------------------------------------------
+def test_the_importers_list_names_what_it_left_out():
+    def make(name):
+        return Tool(name, "", {}, print)
+
+    def fail(name):
+        raise ToolDefinitionError("no good")
+    with pytest.warns(ToolRegWarning, match="api: 2 of 5 tools left out:\n- bad: no good\n- a.b: the name is there twice"):
+        tools = toolreg._make_tools("api", [("a.b", make), ("a b", make), ("a_b", make), ("bad", fail), ("a.b", make)])
+    assert tools.refused == {"bad": "no good", "a.b": "the name is there twice"}
+    names = [tool.name for tool in tools]
+    assert names[2] == "a_b" and names[0] != names[1] and all(name.startswith("a_b") for name in names)
+
+
+def test_importers_mount_a_method_that_registers_and_names_spaces():
+    class Registry(ToolRegistry):
+        register_from_list = toolreg._registers(lambda *names: toolreg._ToolList([Tool(n, "", {}, print) for n in names], {"x": "no"}))
+    registry = Registry()
+    tools = registry.register_from_list("a", "b", namespace="my list")
+    assert [tool.name for tool in tools] == registry.list_tools() == ["my_list-a", "my_list-b"] and tools.refused == {"x": "no"}
+
+
+# ---------------------------------------------------------------------------
 # classes: tools from the methods of classes
 # ---------------------------------------------------------------------------
 class Shelf:
@@ -7723,10 +7740,10 @@ def test_header_parameters_are_sent_and_cannot_add_headers():
     for value in ("a\r\nX-C: 1", "a\nb", "\x00"):
         request, result = sent_by(document, {"X-A": value})
         assert request is None and "headers: x-a must be text without control characters" in result.content
-    with pytest.warns(ToolRegWarning, match="header parameter \"Host\": is not supported"):
+    with pytest.warns(ToolRegWarning, match="Host: a header parameter of this name is not supported"):
         openapi_tools(describe({"parameters": [parameter("Host", where="header", required=True)]}))
     tool = only(openapi_tools(describe({"parameters": [parameter("Host", where="header")]})))
-    assert tool.metadata.extra["openapi"]["left_out"] == ['header parameter "Host": is not supported']
+    assert tool.metadata.extra["openapi"]["left_out"] == ["Host: a header parameter of this name is not supported"]
 
 
 ITEM = {"type": "object", "required": ["id", "name"], "properties": {
@@ -7909,7 +7926,9 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
-    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
+    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+     "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
     ({"openapi": "4.0.0"}, 'openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got "4.0.0")'),
@@ -7917,7 +7936,7 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
     ("{}", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ("[]\n", "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got null)"),
     ({"openapi": "3.1.0", "webhooks": {}}, "the OpenAPI document has no operations that could be called"),
-    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document is malformed: "),
+    ({"openapi": "3.1.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
     ("no such file.json", "the OpenAPI document cannot be read: FileNotFoundError"),
     (None, "the OpenAPI document cannot be read: TypeError"),
     (0, "the OpenAPI document cannot be read: TypeError"),
@@ -7930,18 +7949,18 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="querystring", required=True)]}, 'querystring parameter "c": is not supported'),
+    ({"parameters": [parameter("c", where="querystring", required=True)]}, "c: a querystring parameter of this name is not supported"),
     ({"parameters": [parameter("d", style="matrix", required=True)]},
-     'query parameter "d": the style matrix is not supported'),
+     "d: the style matrix is not supported in a query parameter"),
     ({"parameters": [parameter("c", where="cookie", style="cookie", required=True)]},
-     'cookie parameter "c": the style cookie is not supported'),
+     "c: the style cookie is not supported in a cookie parameter"),
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},
-     'query parameter "j": a content of a/b is not supported'),
-    (json_body({"$recursiveRef": "#"}), "a schema with $recursiveRef is not supported"),
+     "j: a content of a/b is not supported in a query parameter"),
+    (json_body({"$recursiveRef": "#"}), "body: a schema with $recursiveRef is not supported"),
     (json_body({"$ref": "#"}), 'the reference "#" leads nowhere'),
-    (json_body({"items": {"$ref": "#Anchor"}}), 'the reference "#Anchor" leads nowhere'),
+    (json_body({"items": {"$ref": "#Anchor"}}), 'body: the reference "#Anchor" leads nowhere'),
     ({"parameters": [parameter("p", where="path")]}, "the path and its parameters differ: p"),
-    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'the reference "#/no/where" leads nowhere'),
+    ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
@@ -7984,6 +8003,7 @@ SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
 @pytest.mark.parametrize("security, auth, sent", [
     ([{"k": []}], {"k": "secret"}, "\r\nx-key: secret\r\n"),
     ([{"q": []}], {"q": "secret&"}, "GET /x?key=secret%26 "),
+    ([{"c": []}], {"c": "secret=; "}, "\r\ncookie: c=secret=;%20\r\n".replace(";", "%3B")),
     ([{"basic": []}], {"basic": ("u", "secret")}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"basic": []}], {"basic": "u:secret"}, "\r\nauthorization: Basic dTpzZWNyZXQ=\r\n"),
     ([{"bearer": []}], {"bearer": "secret"}, "\r\nauthorization: Bearer secret\r\n"),
@@ -8016,8 +8036,7 @@ def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
 def test_credentials_that_cannot_be_used_are_refused_and_headers_are_for_every_request():
     document = describe({"parameters": [parameter("X-Token", where="header", required=True)]},
                         components={"securitySchemes": SCHEMES})
-    for auth, text in (({"c": "1"}, 'auth: "c" is not supported (apikey cookie)'),
-                       ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
+    for auth, text in (({"d": "1"}, 'auth: "d" is not supported (http digest)'),
                        ({"x": "1"}, 'auth: "x" is no security scheme of the document'),
                        ({"k": None}, 'auth: "k" must be text (got NoneType)'),
                        ("secret", "auth: must be a dict of security scheme -> secret")):
@@ -8085,6 +8104,29 @@ def test_half_a_character_in_an_address_is_an_error_that_the_model_can_mend(wher
     request, result = sent_by(document, {"p": "p", **given})
     assert request is None and result.content == ("Error: a value holds half a character (a lone surrogate)\n"
                                                   "Fix the arguments and call the tool again.")
+
+
+@pytest.mark.parametrize("servers, base", [
+    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {"region": {"enum": ["eu", "us"]},
+                                                                   "port": {"default": 8443}}}], "https://eu.invalid:8443"),
+    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
+def test_a_server_is_one_whose_whole_url_is_known(servers, base):
+    document = {**describe(), "servers": servers}
+    if base is None:
+        with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
+            openapi_tools(document)
+    else:
+        with pytest.raises(HttpError, match=f"^{base}: "):
+            only(openapi_tools(document)).run({})
+
+
+def test_a_path_item_or_a_parameter_that_is_none_costs_itself():
+    document = describe({"parameters": [{"in": "body", "name": "b", "schema": {}}]})
+    document["paths"].update({"/y": {"$ref": "other.json#/y"}, "pets": {"delete": {"operationId": "slash"}}})
+    with pytest.warns(ToolRegWarning, match=r'1 of 3 tools left out:\n- get /y: refers to "other.json"'):
+        first, second = openapi_tools(document)
+    assert first.metadata.extra["openapi"]["left_out"] == ["b: a body parameter of this name is not supported"]
+    assert sent_by({**document, "paths": {"pets": document["paths"]["pets"]}}, {})[0].startswith("DELETE /pets ")
 
 
 def test_a_query_in_the_key_of_a_path_goes_into_the_query():
@@ -8227,7 +8269,141 @@ def test_an_optional_part_that_leads_nowhere_costs_itself_and_a_required_one_the
     assert tool.metadata.extra["openapi"]["left_out"] == [f"p: {told}", f"a: {told}"]
     document["paths"]["/x"]["post"]["requestBody"]["content"]["application/json"]["schema"]["required"] = ["a"]
     with pytest.warns(ToolRegWarning):
-        assert openapi_tools(document).refused == {"op": told}
+        assert openapi_tools(document).refused == {"op": f"a: {told}"}
+
+
+def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
+    closed = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    document = describe(json_body({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {}}}]}),
+                        method="post", components={"schemas": {"A": closed}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
+
+
+def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
+    either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
+    tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
+            "required": ["all"]}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}), method="post",
+                        components={"schemas": {"Tree": tree}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": [{"all": [1, {"all": [2]}]}]}) and not check({"body": [{"all": [{"all": ["x"]}]}]})
+
+
+@pytest.mark.parametrize("base, reference", [
+    ({"kind": {"type": "string", "enum": ["Cat", "Dog"]}}, {"$ref": "#/components/schemas/Pet"}),
+    ({"kind": {"type": "string"}}, {"allOf": [{"$ref": "#/components/schemas/Pet"}], "nullable": True}),
+    ({"kind": {"type": "string"}}, {"$ref": "#/components/schemas/Pet", "nullable": True})])
+def test_kinds_are_told_apart_also_where_the_base_lists_them_or_stands_in_an_allof_alone(base, reference):
+    def kind(more):
+        return {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"type": "object", "properties": more}]}
+    pet = {**PET, "properties": base, "additionalProperties": False}
+    document = describe(json_body({"properties": {"pet": reference}}), method="post", components={"schemas": {
+        "Pet": pet, "Cat": kind({"lives": {"type": "integer"}}), "Dog": kind({"breed": {"type": "string"}})}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"pet": {"kind": "Cat", "lives": 9}}) and check({"pet": {"kind": "Dog", "breed": "b"}})
+    for wrong in ({"kind": "Cat", "lives": "many"}, {"kind": "Cow"}, {"lives": 9}):
+        assert not check({"pet": wrong})
+
+
+@pytest.mark.parametrize("schema, fits, does_not_fit", [
+    ({"type": "string", "nullable": True, "enum": ["a", None]}, ["a", None], ["b", 1]),
+    ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
+    ({"allOf": [{"type": "object", "properties": {"n": {"type": "integer"}}}], "nullable": True}, [None, {"n": 1}],
+     [{"n": "x"}, 1]),
+    ({"type": "object", "properties": None, "required": None, "items": None, "enum": None}, [{}, {"a": 1}], [1]),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1.0, "maxItems": "2", "required": True}, [[1, 2, 3]],
+     [[], ["x"]]),
+    ({"type": "object", "required": ["a", "a"], "properties": {"a": None}}, [{"a": 1}], [{}]),
+    ({"type": "object", "patternProperties": {"^[\\w-\\.]+$": {"type": "null"}, "^x": {"type": "integer"}}},
+     [{"x": 1, "b": 2}], [{"x": "1"}])])
+def test_a_schema_that_is_written_oddly_means_what_its_author_meant(schema, fits, does_not_fit):
+    document = describe(json_body({"type": "object", "properties": {"v": schema}, "required": ["v"]}), method="post")
+    check = only(openapi_tools(document))._validator.is_valid
+    assert all(check({"v": value}) for value in fits) and not any(check({"v": value}) for value in does_not_fit)
+
+
+def test_definitions_are_said_once_and_shared_by_all_that_need_the_same():
+    first, *others = openapi_tools(ring(30))
+    assert len(first.parameters["$defs"]) == 30
+    assert all(tool.parameters["$defs"] is first.parameters["$defs"] for tool in others)
+
+
+def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_them():
+    deep = {"style": "deepObject", "explode": True}
+    created = {"anyOf": [{"type": "object", "properties": {"gt": {"type": "integer"}, "lte": {"type": "integer"}}},
+                         {"type": "integer"}]}
+    expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}
+    listed = describe({"parameters": [parameter("created", created, **deep), parameter("expand", expand, **deep)],
+                       "requestBody": {"content": {"application/x-www-form-urlencoded": {
+                           "encoding": {}, "schema": {"type": "object", "properties": {}}}}}})
+    request, _ = sent_by(listed, {"created": {"gt": 1, "lte": 2}, "expand": ["data.customer"]})
+    assert request.startswith("GET /x?created%5Bgt%5D=1&created%5Blte%5D=2&expand%5B0%5D=data.customer HTTP/1.1\r\n")
+    assert "content-type" not in request
+    assert sent_by(listed, {"created": 5})[0].startswith("GET /x?created=5 ")
+    made = describe({"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "encoding": {"metadata": deep, "items": deep}, "schema": {"type": "object", "properties": {
+            "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
+                "price": {"type": "string"}}}},
+            "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
+                                   {"enum": [""], "type": "string"}]}}}}}}}, method="post")
+    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
+    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
+    assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
+
+
+def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what_it_needs():
+    meta = {"type": "object", "description": "M", "properties": {"name": {"type": "string"}, "owner": {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}}}}
+    pod = {"type": "object", "properties": {
+        "metadata": {"allOf": [{"$ref": "#/components/schemas/io.k8s.Meta"}], "default": {}, "description": "D"},
+        "port": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+        "status": {"type": "object", "readOnly": True}},
+        "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]}
+    document = describe({"parameters": [parameter("namespace", where="path"), parameter("dryRun")], "requestBody": {
+        "required": True, "content": {"*/*": {"schema": {"$ref": "#/components/schemas/io.k8s.Pod"}}}}},
+        "/api/v1/namespaces/{namespace}/pods", "post", "3.0.0",
+        components={"schemas": {"io.k8s.Meta": meta, "io.k8s.Pod": pod, "io.k8s.Other": {"type": "object"}}})
+    tool = only(openapi_tools(document))
+    assert list(tool.parameters["properties"]) == ["namespace", "dryRun", "metadata", "port"]
+    assert list(tool.parameters["$defs"]) == ["io_k8s_Meta"] and "x-kubernetes" not in str(tool.parameters)
+    request, _ = sent_by(document, {"namespace": "n", "metadata": {"name": "p", "owner": {"name": "o"}}, "port": "http"})
+    assert request.startswith("POST /api/v1/namespaces/n/pods HTTP/1.1\r\n")
+    assert json.loads(request.partition("\r\n\r\n")[2]) == {"metadata": {"name": "p", "owner": {"name": "o"}},
+                                                             "port": "http"}
+
+
+def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
+    import urllib.parse
+    form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
+    places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
+
+    def body(media_type):
+        return describe({"parameters": places, "requestBody": {"required": True, "content": {
+            media_type: {"schema": form}}}}, method="post")
+    with serving(http_answer(b"ok")) as (url, requests):
+        urlencoded, multipart = (only(openapi_tools(body(kind), base_url=url)) for kind in (
+            "application/x-www-form-urlencoded", "multipart/form-data"))
+        text = st.text(st.characters(blacklist_categories=["Cs"]), max_size=8)
+        plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
+
+        @given(plain, text, text, st.lists(text, max_size=3))
+        @settings(max_examples=25)
+        @example("a,b", "; x=1", '"\r\n--', ["&", "=", ""])
+        def same(header, cookie, single, many):
+            for tool in (urlencoded, multipart):
+                assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
+                head, _, sent = requests[-1].partition(b"\r\n\r\n")
+                fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
+                pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
+                         else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
+                expected = [("s", single), *(("many", each) for each in many)]
+                lines = [(name, each.replace("\r\n", "\n").replace("\r", "\n")) for name, each in pairs]
+                assert (lines if tool is multipart else pairs) == [
+                    (name, each.replace("\r\n", "\n").replace("\r", "\n") if tool is multipart else each)
+                    for name, each in expected]
+        same()
 
 
 def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
@@ -8240,7 +8416,8 @@ def test_an_argument_that_was_renamed_tells_the_name_that_is_sent():
 
 
 def test_null_where_a_part_of_an_operation_could_stand_costs_nothing():
-    document = describe({"tags": None, "parameters": None, "security": None, "description": None})
+    document = describe({"tags": [None], "parameters": [None], "security": None, "description": None,
+                         "requestBody": {"content": None}}, components=None)
     document["paths"]["/x"].update(post=None, parameters=None, servers=None)
     document["paths"]["/y"] = {"trace": {}, "options": {}}
     assert only(openapi_tools(document)).name == "op"
@@ -8310,7 +8487,8 @@ def test_swagger_2_is_read_and_sent_as_it_says():
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
-    assert registry["put"].metadata.extra["openapi"]["left_out"] == ['query parameter "tsv": the style tsv is not supported']
+    assert registry["put"].metadata.extra["openapi"]["left_out"] == [
+        "tsv: the style tsv is not supported in a query parameter"]
     assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
@@ -8484,6 +8662,24 @@ def call(id, name, arguments):
         say(id=id, method="roots/list")
         say(method="notifications/progress", params={"n": 1})
         text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
+    elif name == "meta":
+        text(id, json.dumps(params["_meta"]))
+    elif name == "inquires":        # as servers without a handshake do
+        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+        if "inputResponses" in params:
+            text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
+        else:
+            say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})
+    elif name == "later":
+        if params.get("requestState") == "third":
+            text(id, json.dumps(sorted(params)))
+        else:
+            state = "third" if "requestState" in params else "second"
+            say(id=id, result={"resultType": "input_required", "requestState": state})
+    elif name == "insatiable":
+        say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})
+    elif name == "strange":
+        say(id=id, result={"resultType": "task", "content": []})
     elif name == "environment":
         text(id, json.dumps(dict(os.environ)))
     elif name == "cancelled":
@@ -8517,12 +8713,17 @@ for line in sys.stdin:
     message = json.loads(line)
     id, params = message.get("id"), message.get("params") or {}
     if message.get("method") == "initialize" and mode not in ("silent", "mute"):
-        if mode == "future":
-            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": ["2026-07-28"]}})
+        if mode in ("future", "far"):
+            supported = ["2026-07-28" if mode == "future" else "2099-01-01"]
+            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": supported}})
         else:
             versions = {"old": "2024-11-05", "odd": "1999-01-01"}
             say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
                                "serverInfo": {"name": "child"}, "asked": params})
+    elif message.get("method") == "server/discover" and mode == "future":
+        say(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "new"}})
+    elif message.get("method") == "server/discover":
+        say(id=id, error={"code": -32601, "message": "no such method"})
     elif message.get("method") == "tools/list":
         page = params.get("cursor")
         more = {"nextCursor": NEXT[page]} if page in NEXT else {}
@@ -8649,7 +8850,7 @@ for line in sys.stdin:
 
 def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
     class Listed(McpClient):
-        def list_tools(self):
+        def _rows(self):
             return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
                     for kind in ("required", "optional", "forbidden")]
 
@@ -8732,13 +8933,14 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
 
 @pytest.mark.parametrize("mode, error", [
     ("dead", r"the server has ended \(exit code 1\); on stderr: no such database"),
-    ("silent", "no answer within the timeout"), ("odd", 'the server speaks the revision "1999-01-01", not 2025-11-25'),
-    ("future", "the server refused initialize: unknown version"),
+    ("silent", "no answer within the timeout"),
+    ("odd", 'the server speaks the revision "1999-01-01", not 2026-07-28, 2025-11-25'),
+    ("far", "the server refused initialize: unknown version"),
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
     with pytest.raises(ToolRegError, match=error) as caught:
         toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
-    assert getattr(caught.value, "data", None) == ({"supported": ["2026-07-28"]} if mode == "future" else None)
+    assert getattr(caught.value, "data", None) == ({"supported": ["2099-01-01"]} if mode == "far" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
@@ -8753,6 +8955,110 @@ def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, mon
 def test_older_revisions_are_spoken_too(mcp_child):
     with McpClient(mcp_child("old")) as client:
         assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
+
+
+ABOUT_US = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {
+    "name": "toolreg", "version": toolreg.__version__}, "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def test_a_server_without_a_handshake_is_told_all_with_each_request_and_known_when_it_is_started_anew(mcp_child):
+    with McpClient(mcp_child("future")) as client:
+        assert (client.server["protocolVersion"], client.server["serverInfo"]) == ("2026-07-28", {"name": "new"})
+        for _ in range(2):
+            assert json.loads(call_content(client, "meta")) == ABOUT_US
+        with pytest.raises(McpError, match="the server has ended"):
+            client.call_tool("dies")
+        assert call_content(client, "echo", a=1) == '{"a": 1}'
+        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
+
+
+def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_child):
+    asked = []
+
+    def on_request(method, params):
+        asked.append((method, params))
+        return {"action": "accept", "content": {"name": "me"}} if method == "elicitation/create" else None
+
+    with McpClient(mcp_child("future"), on_request=on_request) as client:
+        answers, state, number = json.loads(call_content(client, "inquires"))
+        assert answers == {"who": {"action": "accept", "content": {"name": "me"}}}
+        assert state == f"after {number - 1}" and asked == [("elicitation/create", {"message": "Who?"})]
+        assert json.loads(call_content(client, "later")) == ["_meta", "arguments", "name", "requestState"]
+        about = json.loads(call_content(client, "meta"))["io.modelcontextprotocol/clientCapabilities"]
+        assert about == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+        with pytest.raises(McpError, match="the server asks for roots/list, which nobody here answers"):
+            client.call_tool("insatiable")
+        with pytest.raises(McpError, match='the unknown resultType "task"'):
+            client.call_tool("strange")
+    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
+        with pytest.raises(McpError, match="the server asked for input 10 times"):
+            client.call_tool("insatiable")
+    with McpClient(mcp_child("future")) as client:
+        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
+            client.call_tool("inquires")
+
+
+@pytest.mark.parametrize("on_request, answer", [
+    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
+    (lambda method, params: None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (lambda method, params: {"roots": {1}}, {"error": {
+        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
+])
+def test_after_a_handshake_too_on_request_answers_and_none_refuses(mcp_child, on_request, answer):
+    with McpClient(mcp_child(), on_request=on_request) as client:
+        assert client.server["asked"]["capabilities"].keys() == {"elicitation", "sampling", "roots"}
+        answers = json.loads(call_content(client, "asks"))
+    told = next(each for each in answers if each["id"] == answers[0]["id"] and each.get("result") != {})
+    assert told | {"id": 0, "jsonrpc": ""} == answer | {"id": 0, "jsonrpc": ""}
+
+
+OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
+         "This is a fault of the tool, not of the arguments: go on without it.")
+
+
+@pytest.mark.parametrize("schema, result, content, value", [
+    (OUTPUT, {"structuredContent": {"n": 1}}, '{"n": 1}', {"n": 1}),
+    (OUTPUT, {"structuredContent": {"n": "x"}}, UNFIT.format('n: "x" is not an integer'), ToolError),
+    (OUTPUT, {"structuredContent": {}}, UNFIT.format("n: is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "x"}]}, UNFIT.format("structuredContent is missing"), ToolError),
+    (OUTPUT, {"content": [{"type": "text", "text": "no luck"}], "isError": True}, "no luck", ToolError),
+    ({"type": "array"}, {"structuredContent": [1], "content": [{"type": "text", "text": "one"}]}, "one\n[1]", [1]),
+    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": [{"type": "text", "text": "2 listed"}]},
+     '2 listed\n{"ids": ["A", "B"]}', {"ids": ["A", "B"]}),
+    (None, {"structuredContent": {"n": 1}, "content": [{"type": "text", "text": '{ "n":1 }'}]}, '{ "n":1 }', {"n": 1}),
+    (None, {"structuredContent": {"result": "one"}, "content": [{"type": "text", "text": "one"}]}, "one",
+     {"result": "one"}),
+    (None, {"structuredContent": {"result": ["a", 2]}, "content": [{"type": "text", "text": text} for text in "a2"]},
+     "a\n2", {"result": ["a", 2]}),
+    (None, {"structuredContent": {"code": 7}, "content": [{"type": "text", "text": "no"}], "isError": True},
+     'no\n{"code": 7}', ToolError),
+    ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
+    ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
+    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
+])
+def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]
+
+        def call_tool(self, name, arguments):
+            return result
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.content == content
+    assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
+
+
+def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+    class Listed(McpClient):
+        def _rows(self):
+            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+
+    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
+        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
@@ -8924,10 +9230,49 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
         self.reply(200, self.answer("forgotten"))
 
 
+class StatelessMcp(McpOverHttp):
+    """A server of the revision 2026-07-28: no handshake, no session, only POST."""
+
+    def do_POST(self):
+        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.messages.append((self.headers, self.message))
+        method, params = self.message["method"], self.message["params"]
+        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+            code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
+            number = None if code == -32022 else self.message["id"]
+            self.reply(404 if code == -32601 else 400, {"id": number, "error": {
+                "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
+        elif method == "server/discover":
+            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
+        elif method == "tools/list":
+            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
+            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        else:
+            getattr(self, params["name"], self.plain)()
+
+    def drips(self):
+        self.server.replied.clear()
+        super().drips()
+        self.server.replied.set()
+
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
+
+@pytest.fixture
+def stateless_mcp():
+    yield from serve_over_http(StatelessMcp)
+
+
 @pytest.fixture
 def mcp_url():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), McpOverHttp)
-    server.messages, server.sessions = [], []
+    yield from serve_over_http(McpOverHttp)
+
+
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
     server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -8951,8 +9296,10 @@ def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_
         assert 0.19 < waited < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
-    assert [each["mcp-session-id"] for each in headers] == [None] + ["session 0"] * (len(headers) - 1)
-    assert [each["mcp-protocol-version"] for each in headers] == [None] + ["2025-06-18"] * (len(headers) - 1)
+    # a try without a handshake, the handshake, the rest
+    assert [each["mcp-session-id"] for each in headers] == [None] * 2 + ["session 0"] * (len(headers) - 2)
+    versions = [each["mcp-protocol-version"] for each in headers]
+    assert versions == ["2026-07-28", None] + ["2025-06-18"] * (len(headers) - 2)
     assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
     assert server.messages[-1][1] == "DELETE"
     assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
@@ -8977,7 +9324,7 @@ def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, 
             wait_until = time.monotonic() + 2
             while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
                 time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 2
+            assert server.messages[-1][1]["params"]["requestId"] == 3
         assert call_content(client, "plain") == "as JSON"
         assert len(server.sessions) == 1
 
@@ -8998,9 +9345,102 @@ def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
         assert server.sessions == ["session 0", "lost", "session 2"]
 
 
+def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
+    url, server = mcp_url
+    with McpClient(url) as client:
+        assert call_content(client, "forgets") == "forgotten"
+        tool = Tool("plain", "", {"type": "object"}, lambda: call_content(client, "plain"))
+        results = ToolRegistry([tool]).execute_tool_calls([ToolCall(str(n), "plain", {}) for n in range(30)])
+        assert {result.content for result in results} == {"as JSON"}
+        assert server.sessions == ["session 0", "lost", "session 2"]
+
+
+def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"type": "object", "properties": {
+        "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
+        "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
+    with McpClient(url) as client:
+        client.list_tools()
+        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
+            assert call_content(client, "plain", **arguments) == "as JSON"
+        call_content(client, "ä\n")
+    assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
+    assert [headers["mcp-method"] for headers, _ in server.messages] == [
+        "server/discover", "tools/list"] + ["tools/call"] * 4
+    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
+    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
+            for headers, _ in server.messages]
+    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
+                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
+                    {"mcp-name": "=?base64?w6QK?="}]
+
+
+@pytest.mark.parametrize("value, text", [
+    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
+    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
+def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
+    assert toolreg._header_text(value) == text
+
+
+@pytest.mark.parametrize("wrong", [
+    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
+    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
+    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
+    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
+    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
+    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
+    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+])
+def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
+    url, server = stateless_mcp
+    fine = {"properties": {"a": {"enum": [{"x-mcp-header": "no annotation"}]}}}
+    server.schemas = {"wrong": wrong, "fine": fine}
+    with McpClient(url) as client:
+        assert client.list_tools() == [{"name": "fine", "inputSchema": fine}]
+        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must be the name of a header, once, on a "):
+            tools = toolreg.mcp_tools(client)
+        assert [tool.name for tool in tools] == ["fine"] and tools.refused.keys() == {"wrong"}
+
+
+def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
+    url, server = stateless_mcp
+    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+    with McpClient(url) as client:
+        client.timeout = 20
+        client._linked()
+        server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
+        assert call_content(client, "plain", a="x") == "as JSON"
+        assert server.messages[-1][0]["mcp-param-a"] == "x"
+        server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
+        assert call_content(client, "plain") == "as JSON"
+        server.refusals = [(-32021, {"requiredCapabilities": {"sampling": {}}})]
+        with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
+            client.call_tool("plain")
+        assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+        with pytest.raises(McpError, match="the server's answer ended without a result"):
+            client.call_tool("cut")                     # no stream is resumed
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+
+
+def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
+    url, server = stateless_mcp
+    with McpClient(url, timeout=0.4) as client:
+        with pytest.raises(ToolTimeoutError):
+            client.call_tool("drips")
+        assert server.replied.wait(10)                  # it cannot write any more
+        assert call_content(client, "plain") == "as JSON"
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
+
+
 @pytest.mark.parametrize("name", ["drips", "withholds"])
-def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
-    client = McpClient(mcp_url[0])
+@pytest.mark.parametrize("kind", ["mcp_url", "stateless_mcp"])
+def test_over_http_close_ends_a_call_that_waits(request, kind, name):
+    client = McpClient(request.getfixturevalue(kind)[0])
     client.list_tools()
     timer = threading.Timer(0.1, client.close)
     timer.start()
@@ -9008,7 +9448,12 @@ def test_over_http_close_ends_a_call_that_waits(mcp_url, name):
     with pytest.raises(McpError, match="the client is closed"):
         client.call_tool(name)
     timer.join()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
+    for _ in range(500):
+        if all(wire.closed for wire in list(client._link.wires)):
+            break
+        time.sleep(0.02)
+    assert all(wire.closed for wire in list(client._link.wires))        # nobody waits any more
 
 
 def test_over_http_what_is_no_server_is_named():
@@ -9322,6 +9767,7 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
                 if (answer := post(port, body, **headers)[0]) != 503:
                     return answer
                 time.sleep(0.1)
+            return 503
 
         assert [status(b"", content_length=size) for size in ("1001", "9" * 18)] == [413, 413]
         assert [status(b"", content_length=size) for size in (None, "-1", "x", "1_0", "9" * 19)] == [411] * 5
@@ -10884,7 +11330,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with network,openapi,cli"),
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,cli"),
     (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
     (("--without", "core"), "--with all"),
 ])

@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, notes, types, contracts, strict, responses, anthropic, gemini,
-streams, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _CHAPTERS: dict[str, str] = {
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
     "switch": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "network": "HttpError", "http": "HttpModel", "cli": "main trace",
+    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
     "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
@@ -2435,7 +2435,9 @@ def _chat_choice(names: list[str]) -> dict[str, Any]:
 def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
     if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name), **({"arguments": _CUT} if _is_cut(call) else {})}
+        again["function"] = {**function, "name": _legal(call.name)}
+        if _is_cut(call):                   # an object stays one: Ollama takes nothing else
+            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
     return again
 
 
@@ -2749,15 +2751,14 @@ def _encodable(value: Any) -> Any:
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"      # what all the APIs take (OpenAI "function calling", name)
 _NO_FUNCTION = "is no function (a tool of LangChain: write register_from_langchain)"
 _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a function that makes the object)"
+_NO_SCHEMA = '{} are no keywords (write {{"type": "object", "properties": {{…}}}} around them)'
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
-_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 _CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here. "await": (awaitable, tool) -> a future of its _Outcome · "call": (tool, args, kwargs,
-# executor) -> the value, for a limited time or on an executor · "submit": the same -> a future, or None for what stays
+# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
@@ -2792,8 +2793,8 @@ class ToolMetadata:
 
     `think_augment`: ask for a reason, "first": before all else (None: as the registry says) · `timeout`: seconds ·
     `parallel`: False keeps it on the caller's thread · `strict`: OpenAI's strict mode (None: as get_schemas says) ·
-    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours (`title` and `annotations` are sent
-    in the mcp format).
+    `tags`: for get_schemas(tags=…) · `source`: where it comes from · `extra`: yours; what it has under an api_format
+    is sent there.
     """
 
     think_augment: bool | str | None = None
@@ -2806,15 +2807,23 @@ class ToolMetadata:
 
     def __post_init__(self) -> None:
         _checked_think(self.think_augment)
-        tags = (self.tags,) if isinstance(self.tags, str) else self.tags
-        object.__setattr__(self, "tags", frozenset(tags))
+        object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         fault = None if self.timeout is None else _fault_of("timeout", self)
         if fault:
             raise ToolDefinitionError(fault)
 
 
+class _Extended:
+    """A class whose methods are in part of chapters: one that was cut is refused with the chapter's name."""
+
+    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
+
+        def __getattr__(self, name):
+            raise _missing(name, f"a {type(self).__name__}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Tool:
+class Tool(_Extended):
     """A function that a model may call, and what the model has to know of it.
 
     `parameters` is any JSON Schema of an object; `func` gets the arguments as keywords, unless `bind` says
@@ -2830,21 +2839,20 @@ class Tool:
     arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
-        _checked_name(self.name)
         self._check_parts()
-        subject = f'tool "{self.name}": parameters'
-        if self.parameters and "properties" not in self.parameters and not list(_subschemas(self.parameters)) and all(
-                isinstance(value, dict) for value in self.parameters.values()):
-            raise ToolDefinitionError(f'{subject}: {_listed(self.parameters)} are no keywords (write '
-                                      '{"type": "object", "properties": {…}} around them)')
+        subject, given = f'tool "{self.name}": parameters', self.parameters
+        if given and "properties" not in given and not list(_subschemas(given)) and all(
+                isinstance(value, dict) for value in given.values()):
+            raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
         try:
-            object.__setattr__(self, "parameters", _copied(self.parameters))
+            object.__setattr__(self, "parameters", _copied(given))
             self.__dict__["_validator"] = Validator(self.parameters)
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
         self._check_strict()
 
     def _check_parts(self) -> None:
+        _checked_name(self.name)
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
                                  ("func", "callable", callable(self.func)),
                                  ("description", "text", isinstance(self.description, str)),
@@ -2897,12 +2905,13 @@ class Tool:
         return self._validator.check_for(dict)
 
     @functools.cached_property
-    def _declares_reason(self) -> bool:
-        return _declares_reason(_object_root(self.parameters))
-
-    @functools.cached_property
     def _is_async(self) -> bool:
         return _is_async(self.func)
+
+    @functools.cached_property
+    def _declared(self) -> Mapping[str, bool]:
+        """Give the parameters that are Injected: whether a registry has to have a value for it."""
+        return getattr(self.bind, "declared", {})
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}: {_shown(self.description)}>"
@@ -2910,11 +2919,6 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the plain function by the rules of Python."""
         return self.func(*args, **kwargs)
-
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise _missing(name, "a Tool")
 
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
@@ -2924,28 +2928,23 @@ class Tool:
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
-        tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
-                                                                                 think_augment=think_augment))
+        metadata = self.metadata if think_augment is None else replace(self.metadata, think_augment=think_augment)
+        tool = replace(self, metadata=metadata) if metadata is not self.metadata else self
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
     def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
         """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        if not isinstance(arguments, dict):
+            raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
         reason = None
-        if type(arguments) is not dict or TOOLCALL_REASON in arguments:
-            if not isinstance(arguments, dict):
-                raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-            arguments, reason = _split_reason(arguments, self._declares_reason)
+        if TOOLCALL_REASON in arguments:
+            arguments, reason = _split_reason(arguments, _declares_reason(_object_root(self.parameters)))
         if not self._fits(arguments):
             arguments = self._validator.nearest(arguments) if coerce else arguments
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
         return arguments, reason
-
-    @functools.cached_property
-    def _declared(self) -> Mapping[str, bool]:
-        """Give the parameters that are Injected: whether a registry has to have a value for it."""
-        return getattr(self.bind, "declared", {})
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
@@ -2969,14 +2968,9 @@ def _name_of(func: Any) -> str:
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
-    lines = "\n".join(f"- {error}" for error in errors[:SHOWN_NAMES])
-    more = len(errors) - SHOWN_NAMES
-    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + lines + (f"\n- and {more} more" if more > 0 else ""),
-                             errors)
-
-
-def _timed_out(tool: Tool) -> ToolTimeoutError:
-    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+    lines = [f"- {error}" for error in errors]
+    lines[SHOWN_NAMES:] = [f"- and {len(lines) - SHOWN_NAMES} more"] if len(lines) > SHOWN_NAMES else []
+    return ToolArgumentError(_ARGUMENTS_DO_NOT_FIT.format(name) + "\n".join(lines), errors)
 
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
@@ -3004,15 +2998,6 @@ def _finished(value: Any) -> Any:
         raise
 
 
-# --- threads, each with an inbox, which wait a while for the next call
-IDLE_SECONDS = 5.0
-_IDLE: dict[int, list[Any]] = {}            # process -> the inboxes of its idle threads; a forked child has none
-_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
-
-
 class _Outcome:
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
@@ -3035,89 +3020,62 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
-    """Call on a daemon thread, or here where there are none; give the future of the _Outcome.
+# --- threads, which wait a while for the next call
+IDLE_SECONDS = 5.0
+_WORKERS: dict[int, _Workers] = {}          # process -> its threads; a forked child has none yet
+_LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
-    A thread that hangs cannot be killed, but a daemon keeps no program from ending.
-    """
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
+
+
+class _Workers:
+    """Daemon threads that run calls: one that hangs cannot be killed, but it keeps no program from ending."""
+
+    def __init__(self) -> None:
+        import queue
+        self.jobs: Any = queue.SimpleQueue()
+        self.waiting: list[bool] = []       # one item for each thread that has no job, nor the promise of one
+
+    def run(self, *job: Any) -> None:
+        """Run (future, func, args) on a thread that waits, or on a new one; RuntimeError where there can be none."""
+        import threading
+        try:
+            self.waiting.pop()
+        except IndexError:
+            threading.Thread(target=self._serve, name="toolreg-worker", daemon=True).start()
+        self.jobs.put(job)
+
+    def _serve(self) -> None:
+        import queue
+        while True:
+            try:
+                self._do(*self.jobs.get(timeout=IDLE_SECONDS))
+            except queue.Empty:
+                with contextlib.suppress(IndexError):       # where no item is left, a job is on its way
+                    self.waiting.pop()
+                    return
+
+    def _do(self, future: Any, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        outcome = _caught(func, *args)
+        self.waiting.append(True)           # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+
+
+def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
+    """Call on a daemon thread, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import warnings
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    idle = _IDLE.setdefault(os.getpid(), [])
-
-    def work(inbox: Any = None) -> None:
-        outcome = _caught(func, *args)
-        if inbox is not None:
-            idle.append(inbox)              # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-
+    workers = _WORKERS.get(os.getpid()) or _WORKERS.setdefault(os.getpid(), _Workers())
     try:
-        inbox = idle.pop() if idle else _new_thread(idle)
-    except IndexError:                      # another thread was faster
-        inbox = _new_thread(idle)
-    if inbox is None:
+        workers.run(future, func, args)
+    except RuntimeError:
         if timed is not None:
             warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        work()
-    else:
-        inbox.put(work)
+        future.set_result(_caught(func, *args))
     return future
-
-
-def _new_thread(idle: list[Any]) -> Any:
-    """Start a worker thread and give its inbox; None where there can be none."""
-    import queue
-    import threading
-    inbox = queue.SimpleQueue[Callable[[Any], None]]()
-
-    def serve() -> None:
-        while True:
-            try:
-                inbox.get(timeout=IDLE_SECONDS)(inbox)
-            except queue.Empty:             # nothing has come for a while
-                try:
-                    return idle.remove(inbox)
-                except ValueError:
-                    pass                    # somebody has just taken it: work is coming
-
-    try:
-        threading.Thread(target=serve, name="toolreg-worker", daemon=True).start()
-    except RuntimeError:
-        return None
-    return inbox
-
-
-# --- for importers
-class _ToolList(list[Tool]):
-    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
-
-    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
-        super().__init__(tools)
-        self.refused = dict(refused or {})
-
-
-def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
-    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
-    import warnings
-    tools, makers = _ToolList(), list(rows)
-    plain = [_legal_name(wished) for wished, _ in makers]
-    seen: set[str] = set()
-    for (wished, make), name in zip(makers, plain):
-        try:
-            if wished in seen:
-                raise ToolDefinitionError("the name is there twice")
-            seen.add(wished)
-            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
-        except ToolRegError as error:
-            tools.refused[wished] = str(error)
-    if tools.refused:
-        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
-                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
-        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
-        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
-                      ToolRegWarning, stacklevel=4)
-    return tools
 
 
 # ---------------------------------------------------------------------------
@@ -3151,7 +3109,7 @@ _Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here;
 _ALONE: _Places = ((0,), _Jobs(), 1)
 
 
-class ToolRegistry:
+class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
     `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
@@ -3176,11 +3134,11 @@ class ToolRegistry:
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for name, hook in (("before_call", before_call), ("after_call", after_call)):
-            if hook is not None and not callable(hook):
-                raise TypeError(f"{name}: must be callable (got {_shown(hook)})")
-        if inject is not None and not isinstance(inject, Mapping):
-            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
+        for option, given, what, fits in (("before_call", before_call, "callable", callable),
+                                          ("after_call", after_call, "callable", callable),
+                                          ("inject", inject, "a dict of values", lambda it: isinstance(it, Mapping))):
+            if given is not None and not fits(given):
+                raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
@@ -3193,10 +3151,11 @@ class ToolRegistry:
     def copy(self, **options: Any) -> ToolRegistry:
         """Give a registry for one run: the same tools, other options of `ToolRegistry`; `inject` is added to ours."""
         names = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-        options["inject"] = {**self.inject, **(options.get("inject") or {})}
+        options = {**{name: getattr(self, name) for name in names}, **options,
+                   "inject": {**self.inject, **(options.get("inject") or {})}}
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        ToolRegistry.__init__(made, self, **{**{name: getattr(self, name) for name in names}, **options})
+        ToolRegistry.__init__(made, self, **options)
         made._disabled = dict(self._disabled)
         return made
 
@@ -3312,11 +3271,6 @@ class ToolRegistry:
     def __repr__(self) -> str:
         return f"<ToolRegistry: {_listed(self._tools) or 'no tools'}>"
 
-    if not typing.TYPE_CHECKING:            # on purpose hidden from checkers, which then find misspelt names
-
-        def __getattr__(self, name):        # where there is no such method: of which chapter is it?
-            raise _missing(name, "a ToolRegistry")
-
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
         """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
@@ -3355,8 +3309,8 @@ class ToolRegistry:
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
                 _finished(self.before_call(call, reason))
+                texts = _REFUSED
             # 3. arguments become what the function takes
-            texts = _REFUSED
             args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
             # 4. it runs
             texts = _FAILED
@@ -3368,15 +3322,12 @@ class ToolRegistry:
             content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
             result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
         except BaseException as error:
-            result = _failure(call, reason, _as_exception(error), texts, started)
+            result = _failure(call, reason, error, texts, started)
         # 5. exactly one result, whatever happened
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
-            try:
-                _finished(self.after_call(call, result))
-            except StopIteration as error:          # it would end a loop over calls, without a word
-                raise RuntimeError("after_call raised StopIteration") from error
+            _finished(self.after_call(call, result))
         return result
 
     def _absence(self, name: Any) -> ToolNotFoundError:
@@ -3414,8 +3365,7 @@ class ToolRegistry:
                 wait()
         except BaseException as error:
             beside.clear()
-            _leave_results(error, results)
-            raise
+            raise _with_results(error, results) from error.__cause__
         return results
 
     def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
@@ -3429,8 +3379,7 @@ class ToolRegistry:
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
                                  api_format: str = "openai-chat") -> list[dict[str, Any]]:
         """Give the assistant message of these calls and the tool messages of these results."""
-        calls = parse_tool_calls(calls)
-        return [*build_assistant_messages(calls, api_format=api_format),
+        return [*build_assistant_messages(parse_tool_calls(calls), api_format=api_format),
                 *build_tool_result_messages(results, api_format=api_format)]
 
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3453,11 +3402,20 @@ def _checked_executor(executor: Any) -> Any:
     return executor
 
 
-def _leave_results(error: Any, results: list[Any]) -> None:
+def _carrying(error: BaseException, source: str, **done: Any) -> BaseException:
+    """Let what ends a turn or a run carry what was done; a StopIteration would end a generator without a word."""
+    if isinstance(error, StopIteration):
+        stop, error = error, RuntimeError(f"{source} raised StopIteration")
+        error.__cause__ = stop
+    with contextlib.suppress(Exception):    # some take no attributes
+        error.__dict__.update(done)
+    return error
+
+
+def _with_results(error: BaseException, results: list[Any]) -> BaseException:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
-    if len(results) > 1 or not hasattr(error, "results"):
-        with contextlib.suppress(Exception):
-            error.results = results
+    stay = len(results) == 1 and hasattr(error, "results")
+    return _carrying(error, "after_call", **({} if stay else {"results": results}))
 
 
 def _nearest_first(name: str, names: list[str]) -> list[str]:
@@ -3465,17 +3423,11 @@ def _nearest_first(name: str, names: list[str]) -> list[str]:
     import difflib
     words = set(re.findall("[a-z0-9]+", name.lower()))
 
-    def roughly(each: str) -> tuple[int, int]:
-        shared = words.intersection(each.lower().replace("-", "_").split("_"))
+    def likeness(each: str) -> tuple[int, int]:
+        shared = words.intersection(re.findall("[a-z0-9]+", each.lower()))
         return len(shared), len(os.path.commonprefix((each, name)))
-    if len(names) > _RANKED:
-        names = sorted(names, key=roughly, reverse=True)
-    matcher = difflib.SequenceMatcher(None, "", name)       # which learns its second text only once
-
-    def closely(each: str) -> float:
-        matcher.set_seq1(each)
-        return -matcher.ratio()
-    return sorted(names[:_RANKED], key=closely) + names[_RANKED:]
+    names = sorted(names, key=likeness, reverse=True)
+    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
 
 
 def _in_namespace(namespace: str, name: str) -> str:
@@ -3503,18 +3455,16 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
-def _as_exception(error: BaseException) -> Exception:
-    """Give what a call may end in: an Exception, or a cancellation that the tool made; what ends more is raised."""
-    if isinstance(error, Exception):
-        return error
-    if type(error).__name__ != "CancelledError":
-        raise error
-    return ToolRegError(_error_text(error))
-
-
-def _failure(call: ToolCall, reason: str | None, error: Exception, texts: dict[type, str],
+def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
              started: float) -> ToolResult:
-    """Spell for the model what went wrong, and what to do; the reason is kept of arguments that do not fit, too."""
+    """Spell for the model what went wrong, and what to do; what ends more than a call is raised.
+
+    The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
+    """
+    if type(error).__name__ == "CancelledError":
+        error = ToolRegError(_error_text(error))
+    if not isinstance(error, Exception):
+        raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
     kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
@@ -3546,24 +3496,21 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
 
 def _content_of(value: Any) -> str:
     """Spell a result for the model: text as it is, everything else as JSON."""
-    if type(value) is str:
-        return value if value.isascii() else _printable(value)
     try:
-        if _is_json(value):
-            text = _write_json(value)
-            return text if text.isascii() else _printable(text)
-    except (ValueError, RecursionError):
-        pass                                # NaN, or a value within itself
-    spelled = to_json(value)
-    return _printable(spelled if isinstance(spelled, str) else _write_json(spelled))
+        text = value if type(value) is str else _write_json(value) if _is_json(value) else None
+    except (ValueError, RecursionError):    # NaN, or a value within itself
+        text = None
+    if text is None:
+        spelled = to_json(value)
+        text = spelled if isinstance(spelled, str) else _write_json(spelled)
+    return text if text.isascii() else _printable(text)
 
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
     if type(value) is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
+        if not all(type(key) is str for key in value):
+            return False
         value = value.values()
     elif type(value) is not list:
         return type(value) in _SCALARS
@@ -3588,7 +3535,7 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
             outcome = _caught(contextvars.copy_context().run, run, call, executor)
             results[place] = outcome.value
             if outcome.error is not None:
-                jobs.clear()
+                jobs.clear()                # now: who waits may still run calls of its own
             done.put(outcome)
 
     def wait() -> None:
@@ -3600,21 +3547,6 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
     return wait
 
 
-# --- for importers
-def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
-    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
-    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
-                      **options: Any) -> list[Tool]:
-        tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
-    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
-    return register_from
-
-
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 #    uses 1 4 6 7 8 9 10
@@ -3623,6 +3555,7 @@ _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
+_NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3639,43 +3572,146 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
     check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-def _turns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-           choice: str | list[str], api_format: str, context: contextvars.Context) -> Iterator[dict[str, Any]]:
-    try:
-        # 0. go on where the messages end in calls without results
-        results = context.run(registry._execute, _unanswered(history, api_format))
-        yield from _append_results(history, results, api_format)
-        for _ in range(max_turns):
-            # 1. ask the model, and append what it says
-            answer = context.run(_asked, model, _request_of(history, registry, choice, api_format))
-            said, calls = _read_turn(answer, api_format)
-            history += said
-            yield from said
-            # 2. no calls? then this was its answer
-            if not calls:
-                return
-            # 3. run the calls, each exactly once, and append the results
-            results = context.run(registry._execute, [call for call in calls if _is_wanted(call, choice)])
-            yield from _append_results(history, _all_results(calls, results, choice), api_format)
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
+    return _turns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(talk):
         pass
-    return history
+    return talk.history
 
 
+def _turns(talk: _Talk) -> Iterator[dict[str, Any]]:
+    try:
+        # 0. go on where the messages end in calls without results
+        results = talk.context.run(talk.registry._execute, _unanswered(talk.history, talk.api_format))
+        yield from talk.append_results(results)
+        for _ in range(talk.max_turns):
+            # 1. ask the model, and append what it says
+            answer = talk.context.run(_asked, talk.model, talk.request())
+            said, calls, is_last = talk.append_answer(answer)
+            yield from said
+            # 2. no calls? then this was its answer
+            if is_last:
+                return
+            # 3. run the calls, each exactly once, and append the results
+            results = talk.context.run(talk.registry._execute, talk.wanted(calls))
+            yield from talk.append_results(talk.all_results(calls, results))
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+def _asked(model: Model, request: dict[str, Any]) -> Any:
+    return _finished(model(**request))
+
+
+class _Talk:
+    """What a loop keeps from turn to turn: the history, and which tool the model has to call."""
+
+    def __init__(self, model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
+                 api_format: str | None) -> None:
+        """Refuse what cannot run, before the model is asked."""
+        if not callable(model):
+            raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
+        if not isinstance(registry, ToolRegistry):
+            raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
+        if isinstance(messages, Mapping):
+            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+        names = choice if isinstance(choice, list) else [choice]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+            if name not in registry or name in registry._disabled:
+                raise registry._absence(name)
+        for tool in registry:
+            lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
+            if lacking and tool.name not in registry._disabled:
+                raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
+        self.model, self.registry, self.choice = model, registry, choice
+        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.history = [_user_message(messages, self.api_format)] if isinstance(messages, str) else list(messages)
+
+    def request(self) -> dict[str, Any]:
+        """Give the keywords with which the model is asked."""
+        tools, choice = self.registry.get_schemas(api_format=self.api_format), self.choice
+        if not tools:
+            return {"messages": list(self.history)}
+        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
+        return {"messages": list(self.history), "tools": tools,
+                "tool_choice": build_tool_choice(wished, api_format=self.api_format)}
+
+    def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
+        """Give (what is new, its calls, whether it was the last)."""
+        said, calls = _read_turn(answer, self.api_format)
+        self.history += said
+        return said, calls, not calls and "pause_turn" not in _message_in(answer)[1]    # after which Anthropic goes on
+
+    def wanted(self, calls: list[ToolCall]) -> list[ToolCall]:
+        """Leave out the calls of tools other than what was asked for."""
+        names = [self.choice] if isinstance(self.choice, str) else self.choice
+        return [call for call in calls if self.choice in ("auto", "required", "any") or call.name in names]
+
+    def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
+        """Give one result for each call, in order: what was not wanted did not run, and is told so.
+
+        A tool is asked for until a call fitted.
+        """
+        names = self.choice if isinstance(self.choice, str) else '" or "'.join(self.choice)
+        text, wanted, ran = _OTHER_TOOL.format(names), self.wanted(calls), iter(results)
+        if names == "none":
+            text = _NOT_NOW
+        elif not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
+            self.choice = "auto"
+        return [next(ran) if any(call is each for each in wanted)
+                else ToolResult(call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+
+    def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give what is new: where results share a message that is there already, the whole of it."""
+        told, last = build_tool_result_messages(results, api_format=self.api_format), (self.history or [{}])[-1]
+        key = _APIS[self.api_format].parts
+        if told and key in _PARTS and any(map(_APIS[self.api_format].answers, _parts_of(last, self.api_format))):
+            self.history.pop()
+            told = [{**last, key: [*last[key], *told[0][key]]}]
+        self.history += told
+        return told
+
+
+# --- messages that end in calls
+_PARTS = ("content", "parts")               # where a message has several results, in APIs where they share one
+
+
+def _parts_of(message: Any, api_format: str) -> list[Any]:
+    """Give the parts of a message that may be results; where results are messages on their own, the message."""
+    key = _APIS[api_format].parts
+    parts = message.get(key) if key in _PARTS and isinstance(message, Mapping) else [message]
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    answers, waiting = _APIS[api_format].answers, list[ToolCall]()
+
+    def answered(message: dict[str, Any]) -> list[Any]:
+        return list(filter(None, map(answers, _parts_of(message, api_format))))
+    ending = itertools.takewhile(lambda message: message.get("role", "assistant") in ("assistant", "model")
+                                 or answered(message), reversed(history))
+    for message in reversed(list(ending)):
+        done = answered(message)
+        if not done:
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if _APIS[api_format].parts else waiting + calls
+        for key in done:
+            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not first]
+    return waiting
+
+
+# --- typed answers, and a model without a model
 def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
             api_format: str | None = None) -> Any:
     """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
@@ -3683,142 +3719,29 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
     """
     found: list[Any] = []
-    run = ToolRegistry() if registry is None else registry.copy()
-    run.register(_answer_tool(type_, found))
-    history, api_format = _start(model, messages, run, max_turns, "auto", api_format)
-    asked_for = build_tool_choice("answer" if registry is None else "required", api_format=api_format)
-
-    def insisting(**request: Any) -> Any:
-        return model(**{**request, "tool_choice": asked_for})
-    for _ in _turns(insisting, history, run, max_turns, "auto", api_format, contextvars.copy_context()):
+    tools = ToolRegistry() if registry is None else registry.copy()
+    tools.register(_answer_tool(type_, found))
+    choice = "answer" if registry is None else "required"
+    talk = _Talk(model, messages, tools, max_turns, choice, api_format)
+    for _ in _turns(talk):
         if found:
             return found[0]
-    raise _with_messages(ToolRegError(_NO_ANSWER_CAME), history)
+        talk.choice = choice                # whatever was called meanwhile
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
 
 
 def _answer_tool(type_: Any, found: list[Any]) -> Tool:
     """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
     schema = schema_of(type_)
-    whole = schema.get("type") == "object"
 
     def answer(value: Any) -> str:
         found.append(value)
         return "done"
-    if not whole:
-        answer.__annotations__["value"] = type_
-    tool = Tool.from_function(answer, description="Give your answer.")
-    bind = (lambda arguments: ((from_json(type_, arguments),), {})) if whole else tool.bind
-    return Tool("answer", tool.description, schema if whole else tool.parameters, answer, bind=bind)
-
-
-def _start(model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
-           api_format: str | None) -> tuple[list[dict[str, Any]], str]:
-    """Give (a copy of the messages, the API's format); refuse what cannot run before the model is asked."""
-    if not callable(model):
-        raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
-    if not isinstance(registry, ToolRegistry):
-        raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-    _checked_count("max_turns", max_turns)
-    names = choice if isinstance(choice, list) else [choice]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise TypeError('tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names '
-                        f"(got {_shown(choice)})")
-    for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
-        if name not in registry or name in registry._disabled:
-            raise registry._absence(name)
-    for tool in registry:
-        lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
-        if lacking and tool.name not in registry._disabled:
-            raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-    api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-    return _history(messages, api_format), api_format
-
-
-def _asked(model: Model, request: dict[str, Any]) -> Any:
-    return _finished(model(**request))
-
-
-def _with_messages(error: BaseException, history: list[dict[str, Any]]) -> BaseException:
-    """Let what ends a run carry the history; a StopIteration would end a generator without a word."""
-    if isinstance(error, StopIteration):
-        stop, error = error, RuntimeError("the model raised StopIteration")
-        error.__cause__ = stop
-    with contextlib.suppress(Exception):
-        error.messages = list(history)      # type: ignore[attr-defined]
-    return error
-
-
-def _next_choice(choice: str | list[str], results: list[ToolResult]) -> str | list[str]:
-    """Ask for a tool until a call fitted."""
-    unfit = (ToolArgumentError, ToolNotFoundError)
-    return choice if choice == "none" or all(isinstance(result.error, unfit) for result in results) else "auto"
-
-
-# --- messages that end in calls
-def _parts_of(message: Any, api_format: str) -> list[Any]:
-    """Give the parts of a message that may be results; where results are messages on their own, the message."""
-    key = _APIS[api_format].parts
-    parts = message.get(key) if key in ("content", "parts") and isinstance(message, Mapping) else [message]
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-
-
-def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
-    """Give the calls at the end of a history that have no result yet."""
-    answers, said = _APIS[api_format].answers, len(history)
-    while said and (history[said - 1].get("role", "assistant") in ("assistant", "model")
-                    or any(map(answers, _parts_of(history[said - 1], api_format)))):
-        said -= 1
-    waiting: list[ToolCall] = []
-    for message in history[said:]:
-        answered = [answers(part) for part in _parts_of(message, api_format)]
-        if not any(answered):
-            calls = _read_calls(message, api_format)[1]
-            waiting = calls if _APIS[api_format].parts else waiting + calls
-        for key in filter(None, answered):
-            done = next((call for call in waiting if key in (call.id, call.name)), None)
-            waiting = [call for call in waiting if call is not done]
-    return waiting
-
-
-def _append_results(history: list[dict[str, Any]], results: list[ToolResult], api_format: str) -> list[dict[str, Any]]:
-    """Append results to a history, and give what is new: where results share a message, the whole of it."""
-    told, key = build_tool_result_messages(results, api_format=api_format), _APIS[api_format].parts
-    answers, last = _APIS[api_format].answers, history[-1] if history else {}
-    if told and key in ("content", "parts") and any(map(answers, _parts_of(last, api_format))):
-        history.pop()
-        told = [{**last, key: [*last[key], *told[0][key]]}]
-    history += told
-    return told
-
-
-def _history(messages: Messages, api_format: str) -> list[dict[str, Any]]:
-    if isinstance(messages, str):
-        return [_user_message(messages, api_format)]
-    if isinstance(messages, Mapping):
-        raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-    return list(messages)
-
-
-def _request_of(history: list[dict[str, Any]], registry: ToolRegistry, choice: str | list[str],
-                api_format: str) -> dict[str, Any]:
-    """Give the keywords with which the model is asked."""
-    tools, asked = registry.get_schemas(api_format=api_format), {"messages": list(history)}
-    if tools:
-        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
-        asked.update(tools=tools, tool_choice=build_tool_choice(wished, api_format=api_format))
-    return asked
-
-
-def _is_wanted(call: ToolCall, choice: str | list[str]) -> bool:
-    return choice in ("auto", "required", "any") or call.name in ([choice] if isinstance(choice, str) else choice)
-
-
-def _all_results(calls: list[ToolCall], results: list[ToolResult], choice: str | list[str]) -> list[ToolResult]:
-    """Give one result for each call, in order; those that were not wanted did not run, and are told so."""
-    names = choice if isinstance(choice, str) else '" or "'.join(choice)
-    text, ran = _NOT_NOW if choice == "none" else _OTHER_TOOL.format(names), iter(results)
-    return [next(ran) if _is_wanted(call, choice) else ToolResult(call.id, call.name, text, True, error=ToolError(text))
-            for call in calls]
+    if schema.get("type") == "object":
+        return Tool("answer", "Give your answer.", schema, answer,
+                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
+    answer.__annotations__["value"] = type_
+    return Tool.from_function(answer, description="Give your answer.")
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -3873,7 +3796,7 @@ def scripted_model(*answers: Any) -> Model:
 # ---------------------------------------------------------------------------
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
 _LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
-_LOOP_LOCK = _thread.allocate_lock()
+_LOCKS: dict[int, Any] = {}                 # process -> who looks for its loop: a forked child has a lock of its own
 _TASKS_TELL = sys.version_info >= (3, 11)   # whether somebody cancels them
 _ENDING: set[Any] = set()                   # tasks of ours that are being cancelled
 _LOOP_ENDED = "the event loop on which the function ran has ended"
@@ -3903,41 +3826,30 @@ async def _acaught(value: Any) -> _Outcome:
 async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
     """Call a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    if future is None and tool._is_async:
-        return await _in_time(_acaught(tool.func(*args, **kwargs)), tool)
-    return await _in_time(_off_loop(future or _on_thread(tool.func, args, kwargs, tool)), tool)
+    if future is not None:
+        running = _outcome_of(future)
+    elif tool._is_async:
+        running = _acaught(tool.func(*args, **kwargs))
+    else:
+        running = _on_thread(tool.func, args, kwargs, tool if tool.metadata.timeout else None)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
+    return outcome
 
 
-def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-               tool: Tool | None = None) -> Any:
-    timed = tool if tool and tool.metadata.timeout else None
-    return _on_daemon(contextvars.copy_context().run, _called, func, args, kwargs, timed=timed)
+async def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                     timed: Tool | None = None) -> _Outcome:
+    """Call a function on a thread, so that the event loop goes on."""
+    def called() -> Any:
+        value = func(*args, **kwargs)
+        return list(value) if isinstance(value, Iterator) else value
+    return await _outcome_of(_on_daemon(contextvars.copy_context().run, called, timed=timed))
 
 
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function; what has to be awaited is given as it is."""
-    value = func(*args, **kwargs)
-    return list(value) if isinstance(value, Iterator) else value
-
-
-async def _off_loop(future: Any) -> _Outcome:
+async def _outcome_of(future: Any) -> _Outcome:
     """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
     import asyncio
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
-
-
-async def _in_time(running: Any, tool: Tool | None) -> _Outcome:
-    """Wait for an outcome as long as the tool may take."""
-    import asyncio
-    if tool is None or tool.metadata.timeout is None:
-        return await running                # type: ignore[no-any-return]
-    task = asyncio.ensure_future(running)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
-        return task.result() if done else _Outcome(None, _timed_out(tool))
-    finally:
-        task.cancel()
 
 
 # --- awaiting from sync code: on an event loop in the background
@@ -3947,28 +3859,24 @@ class _Loop:
     def __init__(self) -> None:
         import asyncio
         import threading
-        self.loop, self.futures = asyncio.new_event_loop(), set[Any]()
-        self.stuck_since = math.inf
+        self.loop, self.futures, self.stuck_since = asyncio.new_event_loop(), set[Any](), math.inf
         try:
-            threading.Thread(target=self._serve, name="toolreg-loop", daemon=True).start()
+            threading.Thread(target=self.serve, name="toolreg-loop", daemon=True).start()
         except RuntimeError:
             self.loop.close()
             raise
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
+        """Run until something ends the loop: that ends the calls that are running on it, too."""
         _LOOP_THREADS.add(_thread.get_ident())
-        try:
-            self.loop.run_forever()
-        except BaseException:               # sys.exit() in a task: it ends this loop, and not the program
-            pass
-        finally:
-            _LOOP_THREADS.discard(_thread.get_ident())
-            self.leave()
-            for future in list(self.futures):
-                _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-            _caught(self._clean_up)
+        _caught(self.loop.run_forever)      # sys.exit() in a task ends this loop, and not the program
+        _LOOP_THREADS.discard(_thread.get_ident())
+        self.leave()
+        for future in list(self.futures):
+            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
+        _caught(self.clean_up)
 
-    def _clean_up(self) -> None:
+    def clean_up(self) -> None:
         import asyncio
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
@@ -3978,40 +3886,41 @@ class _Loop:
 
     def leave(self) -> None:
         """Take no more calls."""
-        with _LOOP_LOCK:
+        with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
 
-    def start(self, value: Any, tool: Tool | None) -> Any:
+    def start(self, value: Any, timeout: float) -> Any:
         """Start an awaitable and give the future of its _Outcome; None where the loop does not come to it."""
-        import asyncio
         import concurrent.futures
-        import threading
-        begun, begins = threading.Event(), _thread.allocate_lock()
         future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+        begun: concurrent.futures.Future[bool] = concurrent.futures.Future()
 
         def begin() -> None:
-            if begins.acquire(False):       # else the caller has given up
+            if begun.set_running_or_notify_cancel():        # else the caller has given up
                 task = self.loop.create_task(_acaught(value))
                 task.add_done_callback(end)
                 future.add_done_callback(lambda it: it.cancelled() and self.loop.call_soon_threadsafe(task.cancel))
                 self.futures.add(future)
-                begun.set()
+                begun.set_result(True)
 
-        def end(task: asyncio.Task[_Outcome]) -> None:
+        def end(task: Any) -> None:
             self.futures.discard(future)
-            cancelled = _Outcome(None, asyncio.CancelledError())
-            _deliver(future, cancelled if task.cancelled() else _caught(task.result).value or cancelled)
-        now, timeout = time.monotonic(), (tool and tool.metadata.timeout) or math.inf
+            ended = _caught(task.result)    # of one that was cancelled it raises
+            _deliver(future, ended.value or ended)
+        now = time.monotonic()
         patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         self.loop.call_soon_threadsafe(begin)
-        if not begun.wait(max(0, min(patience, timeout))) and begins.acquire(False):
-            self.stuck_since = min(now, self.stuck_since)
-            if tool and timeout < patience:
-                getattr(value, "close", bool)()
-                raise _timed_out(tool)
-            return None
-        begun.wait()
+        try:
+            begun.result(max(0, min(patience, timeout)))
+        except concurrent.futures.TimeoutError:
+            if begun.cancel():
+                self.stuck_since = min(now, self.stuck_since)
+                if timeout < patience:
+                    getattr(value, "close", bool)()
+                    raise
+                return None
+            begun.result()
         self.stuck_since = math.inf
         return future
 
@@ -4028,40 +3937,30 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
     if _thread.get_ident() in _LOOP_THREADS:
         getattr(value, "close", bool)()
         raise ToolRegError(_LOOP_BUSY)
-    future: concurrent.futures.Future[_Outcome] | None = None
-    while future is None:
-        loop = _background_loop()
-        if loop is None:
-            future = concurrent.futures.Future()
-            future.set_result(asyncio.run(_in_time(_acaught(value), tool)))
+    while loop := _background_loop():
+        future = loop.start(value, (tool and tool.metadata.timeout) or math.inf)
+        if future is not None:
             return future
-        future = loop.start(value, tool)
-        if future is None:
-            loop.leave()
+        loop.leave()
+    future = concurrent.futures.Future()
+    running = _acaught(value)
+    future.set_result(asyncio.run(_ELSEWHERE["in time"](running, tool) if tool else running))
     return future
 
 
 def _background_loop() -> _Loop | None:
-    """Give the loop of this process; None where threads do not exist."""
-    process = os.getpid()                   # a forked child inherits the loop, but not the thread that runs it
-    with _LOOP_LOCK:
-        if process not in _LOOPS:
-            try:
-                _LOOPS[process] = _Loop()
-            except RuntimeError:
-                return None
-        return _LOOPS[process]
+    """Give the loop of this process (a forked child has no thread that runs its parent's); None without threads."""
+    with _lock(), contextlib.suppress(RuntimeError):
+        if os.getpid() not in _LOOPS:
+            _LOOPS[os.getpid()] = _Loop()
+        return _LOOPS[os.getpid()]
+    return None
 
 
-def _forget_loops() -> None:
-    """Begin anew in a forked child: another thread may have held the lock."""
-    global _LOOP_LOCK
-    _LOOP_LOCK = _thread.allocate_lock()
-    _LOOPS.clear()
+def _lock() -> Any:
+    return _LOCKS.get(os.getpid()) or _LOCKS.setdefault(os.getpid(), _thread.allocate_lock())
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_loops)
 _ELSEWHERE["await"] = _start_on_loop
 
 
@@ -4071,7 +3970,7 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
     if self.metadata.parallel and not self._is_async:
-        return (await _off_loop(_on_thread(self.func, args, kwargs))).get()
+        return (await _on_thread(self.func, args, kwargs)).get()
     return await _afinished(self.func(*args, **kwargs))
 
 
@@ -4107,7 +4006,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
         if self.before_call is not None:
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
-        texts = _REFUSED
+            texts = _REFUSED
         args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
@@ -4119,9 +4018,9 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
         content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
         result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
     except BaseException as error:
-        if _is_cancelled():
+        if _is_cancelled(error):
             raise
-        result = _failure(call, reason, _as_exception(error), texts, started)
+        result = _failure(call, reason, error, texts, started)
     if self.max_result is not None:
         result.content = _shortened(result.content, self.max_result)
     if self.after_call is not None:
@@ -4143,8 +4042,7 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
             await _all_done(tasks)
     except BaseException as error:
         await _cancel(tasks)
-        _leave_results(error, results)
-        raise
+        raise _with_results(error, results) from error.__cause__
     return results
 
 
@@ -4174,28 +4072,29 @@ async def _cancel(tasks: list[Any]) -> None:
     _ENDING.difference_update(tasks)
 
 
-def _is_cancelled() -> bool:
-    """Tell whether the running task is being cancelled, which ends more than the call that it is in."""
+def _is_cancelled(error: BaseException) -> bool:
+    """Tell whether a cancellation is that of the running task, which ends more than the call that it is in."""
     import asyncio
     task: Any = asyncio.current_task()
-    return task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0)
+    return isinstance(error, asyncio.CancelledError) and (
+        task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-async def _in_task(call: Any) -> None:
-    """Await a call in a task of its own."""
+async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+    """Await in a task of its own, and in this context."""
     import asyncio
-    task = asyncio.ensure_future(call)
+    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
     try:
         await asyncio.wait({task})
     except BaseException:
         await _cancel([task])
         raise
-    task.result()
+    return task.result()
 
 
 @types.coroutine
 def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
-    """Await a coroutine so that its every step runs in this context, as a thread's work does."""
+    """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
     while awaited is not ...:
@@ -4209,15 +4108,6 @@ def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, 
             return
 
 
-async def _value_in(context: contextvars.Context, awaitable: Any) -> Any:
-    values = []
-
-    async def keep() -> None:
-        values.append(await awaitable)
-    await _in_context(context, keep())
-    return values[0]
-
-
 Tool.arun = _arun_tool
 ToolRegistry.ainvoke = _ainvoke
 ToolRegistry.aexecute_tool_calls = _aexecute_tool_calls
@@ -4229,49 +4119,42 @@ def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max
                 tool_choice: str | list[str] = "auto",
                 api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
     """Do what agent_loop does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    return _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context())
-
-
-async def _aturns(model: Model, history: list[dict[str, Any]], registry: ToolRegistry, max_turns: int,
-                  choice: str | list[str], api_format: str,
-                  context: contextvars.Context) -> AsyncGenerator[dict[str, Any], None]:
-    try:
-        calls = _unanswered(history, api_format)
-        results = await _value_in(context, _aexecute(registry, calls))
-        for message in _append_results(history, results, api_format):
-            yield message
-        for _ in range(max_turns):
-            asked = _request_of(history, registry, choice, api_format)
-            outcome: _Outcome = await _value_in(context, _aasked(model, asked))
-            said, calls = _read_turn(outcome.get(), api_format)
-            history += said
-            for message in said:
-                yield message
-            if not calls:
-                return
-            wanted = [call for call in calls if _is_wanted(call, choice)]
-            results = await _value_in(context, _aexecute(registry, wanted))
-            for message in _append_results(history, _all_results(calls, results, choice), api_format):
-                yield message
-            choice = _next_choice(choice, results)
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(max_turns), history)
-    except BaseException as error:
-        raise _with_messages(error, history) from error.__cause__
-
-
-async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
-    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
-    return await (_acaught(model(**request)) if _is_async(model) else _off_loop(_on_thread(model, (), request)))
+    return _aturns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    history, api_format = _start(model, messages, registry, max_turns, tool_choice, api_format)
-    async for _ in _aturns(model, history, registry, max_turns, tool_choice, api_format, contextvars.copy_context()):
+    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(talk):
         pass
-    return history
+    return talk.history
+
+
+async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
+    try:
+        calls = _unanswered(talk.history, talk.api_format)
+        results = await _in_task(_aexecute(talk.registry, calls), talk.context)
+        for message in talk.append_results(results):
+            yield message
+        for _ in range(talk.max_turns):
+            answer = await _in_task(_aasked(talk.model, talk.request()), talk.context)
+            said, calls, is_last = talk.append_answer(answer.get())
+            for message in said:
+                yield message
+            if is_last:
+                return
+            results = await _in_task(_aexecute(talk.registry, talk.wanted(calls)), talk.context)
+            for message in talk.append_results(talk.all_results(calls, results)):
+                yield message
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+    except BaseException as error:
+        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+
+
+async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
+    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
+    return await (_acaught(model(**request)) if _is_async(model) else _on_thread(model, (), request))
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -4282,6 +4165,7 @@ __all__ += ["aagent_loop", "arun_agent"]
 #    uses 1 9
 # ---------------------------------------------------------------------------
 _IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
+_TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 
 
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
@@ -4298,6 +4182,10 @@ def _executor_fault(executor: Any) -> str | None:
     return None if callable(submit) else f"executor.submit: must be callable (got {_shown(submit)})"
 
 
+def _timed_out(tool: Tool) -> ToolTimeoutError:
+    return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
+
+
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, and wait for it."""
     import concurrent.futures
@@ -4305,16 +4193,29 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
         return _call_to_end(tool.func, args, kwargs)
-    if future is None and tool._is_async:
-        future = _ELSEWHERE["await"](tool.func(*args, **kwargs), tool)
-    elif future is None:
-        future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+    value = tool.func(*args, **kwargs) if future is None and tool._is_async else None
     try:
+        if value is not None:
+            future = _ELSEWHERE["await"](value, tool)
+        elif future is None:
+            future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
-        future.cancel()                     # an async function hears of it, a thread cannot be told
+        if future is not None:
+            future.cancel()                 # an async function hears of it, a thread cannot be told
         raise _timed_out(tool) from None
     return outcome.get()
+
+
+async def _in_time(running: Any, tool: Tool) -> _Outcome:
+    """Wait for an outcome as long as the tool may take."""
+    import asyncio
+    task = asyncio.ensure_future(running)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
+        return task.result() if done else _Outcome(None, _timed_out(tool))
+    finally:
+        task.cancel()
 
 
 def _submit(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -4340,7 +4241,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update(call=_call_elsewhere, submit=_submit)
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time})
 
 
 # ---------------------------------------------------------------------------
@@ -5750,8 +5651,57 @@ __all__ += ["collect_stream", "acollect_stream"]
 
 
 # ---------------------------------------------------------------------------
-# classes: tools from the methods of classes
+# importers: what all that import tools share
 #    uses 1 9 10
+# ---------------------------------------------------------------------------
+class _ToolList(list[Tool]):
+    """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
+
+    def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
+        super().__init__(tools)
+        self.refused = dict(refused or {})
+
+
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+    """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
+    import warnings
+    tools, makers = _ToolList(), list(rows)
+    plain = [_legal_name(wished) for wished, _ in makers]
+    seen: set[str] = set()
+    for (wished, make), name in zip(makers, plain):
+        try:
+            if wished in seen:
+                raise ToolDefinitionError("the name is there twice")
+            seen.add(wished)
+            tools.append(make(_legal_name(wished, distinct=name != wished and plain.count(name) > 1)))
+        except ToolRegError as error:
+            tools.refused[wished] = str(error)
+    if tools.refused:
+        told = [f"\n- {_listed(name for name, why in tools.refused.items() if why == reason)}: {reason}"
+                for reason in dict.fromkeys(tools.refused.values())]        # hundreds of tools share a few reasons
+        told[SHOWN_NAMES:] = [f"\n- and {len(told) - SHOWN_NAMES} more reasons"] if len(told) > SHOWN_NAMES else []
+        warnings.warn(f"{source}: {len(tools.refused)} of {len(makers)} tools left out:{''.join(told)}",
+                      ToolRegWarning, stacklevel=4)
+    return tools
+
+
+def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
+    """Make the method that registers what an importer builds, and gives the tools as they were registered."""
+    def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
+                      **options: Any) -> list[Tool]:
+        tools = build_tools(*args, **options)
+        if namespace is not None:
+            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
+        self.register_all(tools, replace=replace)
+        return tools
+    register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
+    return register_from
+
+
+# ---------------------------------------------------------------------------
+# classes: tools from the methods of classes
+#    uses 1 9 10 importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> _ToolList:
@@ -5814,7 +5764,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain
-#    uses 1 7 8 9 10
+#    uses 1 7 8 9 10 importers
 # ---------------------------------------------------------------------------
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
@@ -6058,8 +6008,8 @@ class _Wire(io.RawIOBase):
         super().close()
 
 
-def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes,
-              deadline: float) -> Generator[Any, None, None]:
+def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float,
+              watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
     proxy, hello = _proxy_of(target)
@@ -6072,6 +6022,7 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
     try:
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
+            watch(wire)
             wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
                 wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
@@ -6176,8 +6127,10 @@ class _Response:
 
 
 def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None, body: bytes | None = None,
-             timeout: float | None = 30, redirects: int = 5) -> _Response:
+             timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
+
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
 
     HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
     methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
@@ -6187,7 +6140,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
-        response = _Response(target, _exchange(method, target, sent, body, deadline))
+        response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
@@ -6230,26 +6183,15 @@ __all__ += ["HttpError"]
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 2 7 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
+_MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
-_NO_SEGMENT = "Error: a value in the path is empty, or has a part . or ..\nFix the arguments and call the tool again."
-_HALF_CHARACTER = "Error: a value holds half a character (a lone surrogate)\nFix the arguments and call the tool again."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-# where an argument goes -> the styles it can be written in, the usual one first; "body" is all, "property" a part of it
-_STYLES = {"path": ("simple",), "header": ("simple",), "cookie": ("form",),
-           **dict.fromkeys(("query", "property"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
-_BETWEEN = {"simple": ",", "form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
-_BODIES = {"json": r"application/json|.+\+json|application/\*|\*/\*",           # the best kind first
-           "form": r"application/x-www-form-urlencoded", "parts": r"multipart/form-data", "text": r"text/.+",
-           "raw": r".+/.+"}
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
 _IN_BRACES = r"\{([^{}]+)\}"
-_LEFT_AS_IT_IS = {"query": "/?:@!$'()*,;"}  # what allowReserved spares, but for what would end the value
 _Object = Mapping[str, Any]                 # as it stands in the document
+_Pairs = list[tuple[str, str]]              # names and encoded texts
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -6264,28 +6206,38 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    document, uri = _openapi_document(spec, timeout)
-    api = _refusing(_Api, document, uri, resources or {}, base_url, headers or {}, auth or {}, timeout)
-    operations = _refusing(_operations, api, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_refusing, _operation_tool, api, *operation))
-                                for wished, operation in operations.items()])
-    unsent = set(api.credentials) - api.sent
+    api = _Document(*_openapi_document(spec, timeout), resources or {})
+    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
+    operations = _operations(api, client, include, exclude)
+    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
+                                    for wished, operation in operations.items()])
+    unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
                       ToolRegWarning, stacklevel=2)
     return tools
 
 
-def _refusing(read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of a foreign document: what it stumbles over is the document's fault."""
-    try:
-        return read(*args)
-    except ToolRegError:
-        raise
-    except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
+    @functools.wraps(read)
+    def careful(*args: Any) -> Any:
+        try:
+            return read(*args)
+        except ToolRegError:
+            raise
+        except Exception as error:
+            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+    return careful
 
 
+def _part(node: Any, word: str, kind: type[Any]) -> Any:
+    """Give a part of a node; an empty one where it is missing, null or of another kind."""
+    found = node.get(word) if isinstance(node, Mapping) else None
+    return found if isinstance(found, kind) else kind()
+
+
+# --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
     """Give (document, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
@@ -6296,7 +6248,7 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
     if str(said.get("swagger")).startswith("2."):
-        return _refusing(_from_swagger, document), uri
+        return _from_swagger(document), uri
     if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
         got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
@@ -6319,91 +6271,124 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-# --- Swagger 2.0, said as OpenAPI 3
+# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
 _COLLECTIONS: dict[str, dict[str, Any]] = {
     "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
-    "ssv": {"style": "spaceDelimited", "explode": False},
-    "pipes": {"style": "pipeDelimited", "explode": False}}
-_NOT_OF_SCHEMA = ("in", "name", "required", "collectionFormat", "allowEmptyValue")
+    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
+@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    """Say a description of Swagger 2.0 as OpenAPI 3.0; schemas stay where they are, so references to them do too."""
-    schemes = sorted(old.get("schemes") or ["https"], reverse=True)             # https before http
-    place = old.get("basePath") or "/"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if node.get("type") == "basic" else node
-                for name, node in (old.get("securityDefinitions") or {}).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if method in _METHODS and node else node
+    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
+                for name, node in _part(old, "securityDefinitions", dict).items()}
+    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
                     for method, node in item.items() if method != "parameters"}
-             for path, item in old.get("paths", {}).items() if isinstance(item, Mapping)}
+             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
     return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{schemes[0]}://{old['host']}{place}" if old.get("host") else place}]}
+            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
 
 
 def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_pointer(old, each["$ref"]) if "$ref" in each else each
-             for each in (*(item.get("parameters") or ()), *(node.get("parameters") or ()))]
-    nodes = {(each["in"], each["name"]): each for each in given}.values()       # an operation's own win
-    fields = {each["name"]: _swagger_schema(each) for each in nodes if each["in"] == "formData"}
-    body = next((each for each in nodes if each["in"] == "body"), None)
-    media_types = node.get("consumes") or old.get("consumes") or ["application/json"]
-    content: dict[str, Any] = {"schema": body.get("schema") or {}} if body else {}
+    given = [_swagger_parameter(old, each)
+             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
+    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
+    bodies = [each for each in nodes if each.get("in") == "body"]
+    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
+    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
     if fields:
-        has_file = any(field.get("format") == "binary" for field in fields.values())
-        media_types = [known for known in media_types if re.fullmatch(f"{_BODIES['form']}|{_BODIES['parts']}", known)]
-        media_types = media_types or ["application/x-www-form-urlencoded"]
-        media_types = ["multipart/form-data"] if has_file else media_types
-        content = {"schema": {"type": "object", "properties": fields, "required": [
-                       each["name"] for each in nodes if each["in"] == "formData" and each.get("required") is True]},
-                   "encoding": {each["name"]: _COLLECTIONS[each["collectionFormat"]] for each in nodes
-                                if each["in"] == "formData" and "collectionFormat" in each}}
-    required = body.get("required") is True if body else bool(content and content["schema"]["required"])
-    more = {"requestBody": {"content": dict.fromkeys(media_types, content), "required": required}} if content else {}
-    return {**node, **more, "parameters": [_swagger_parameter(each) for each in nodes
-                                           if each["in"] not in ("body", "formData")]}
+        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        needed = [name for name in fields if fields[name].get("required") is True]
+        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
+    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
+    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
 
 
-def _swagger_parameter(node: _Object) -> dict[str, Any]:
-    is_list = node.get("type") == "array"
-    return {**{word: node[word] for word in ("in", "name", "required", "description") if word in node},
-            "schema": _swagger_schema(node), **(_COLLECTIONS[node.get("collectionFormat", "csv")] if is_list else {})}
+def _swagger_parameter(old: _Object, node: _Object) -> _Object:
+    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
+    try:
+        node = _pointer(old, node["$ref"]) if "$ref" in node else node
+    except LookupError:
+        return node                         # it costs its operation
+    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
+    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
+    return {**node, "schema": node.get("schema", schema), **style}
 
 
-def _swagger_schema(node: _Object) -> dict[str, Any]:
-    schema = {word: node[word] for word in node if word not in _NOT_OF_SCHEMA}
-    return {**schema, "type": "string", "format": "binary"} if schema.get("type") == "file" else schema
+# --- schemas: OpenAPI's, said in JSON Schema 2020-12
+@functools.lru_cache(maxsize=1024)
+def _can_be_said(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and bool(Validator({"pattern": text}))
+    except SchemaError:
+        return False
 
 
-# --- the description, and its schemas
-class _Api:
-    """Hold a description, and what the program gives to every request."""
+# keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
+# checks too, and a tool helps a model more than none does
+_SAID: dict[str, Callable[[Any], bool]] = {
+    **{each: _FORMS[checked[0]] for each, checked in _KEYWORDS.items()},
+    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
+    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
+    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
+    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
+    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
+    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
+    "pattern": _can_be_said}
 
-    def __init__(self, document: Any, uri: str, resources: Mapping[str, Any], base_url: str | None,
-                 headers: Mapping[str, str], auth: Any, timeout: float | None) -> None:
+
+def _modern(schema: _Object) -> dict[str, Any]:
+    """Give the keywords of one schema as 2020-12 has them."""
+    new = {**schema}
+    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if new.get(keyword) is True and bound in new:
+            new[keyword] = new.pop(bound)
+    for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
+        new[word] = json.loads(json.dumps(new[word], default=str))
+    if isinstance(new.get("required"), list):
+        new["required"] = list(dict.fromkeys(new["required"]))
+    if isinstance(new.get("patternProperties"), dict):
+        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
+    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
+
+
+def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
+    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
+    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
+    for value, each in _part(told, "mapping", dict).items():
+        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
+        kinds.setdefault(reference, []).append(value)
+    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
+
+
+def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
+    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+    from urllib.parse import urljoin
+    if isinstance(node, Mapping):
+        return {"$ref" if key in recursive else key: recursive.get(key) or (
+            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
+            for key, each in node.items()}
+    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+
+
+class _Document:
+    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
+
+    It is not copied: of most of it nobody wants to know.
+    """
+
+    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
-        self.document, self.uri = document, uri             # not copied: of most of it nobody wants to know
-        others = {urljoin(uri, key): resources[key] for key in resources}
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: document}
-        self.base_url = None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
-        if not isinstance(auth, Mapping):
-            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        components = document.get("components") or {}
-        schemes = {name: self.follow(node) for name, node in (components.get("securitySchemes") or {}).items()}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
-        self.sent: set[str] = set()                         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
-        self.hidden |= {(node["in"], node["name"].lower()) for node in schemes.values() if node.get("type") == "apiKey"}
-        self._names: dict[Any, str] = {}                    # (reference, is it plain) -> its name in $defs
-        self._definitions: dict[Any, tuple[Any, list[Any]]] = {}        # the same -> (schema, what that refers to)
-
-    def follow(self, node: Any) -> Any:
-        """Give what a chain of references leads to."""
-        for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node
-            node = self.target(node["$ref"])
-        raise ToolDefinitionError("references lead round in a circle")
+        others = {urljoin(uri, key): document for key, document in resources.items()}
+        self.root, self.uri = root, uri
+        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
+        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
+        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6417,146 +6402,229 @@ class _Api:
         except LookupError:
             raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
 
-    def definitions_of(self, used: list[Any]) -> dict[str, Any]:
-        """Give the $defs for all that references lead to; each is made once, and shared by all that need it."""
-        found, waiting = {}, [*used]
-        for key in waiting:                 # it grows meanwhile
-            if key not in found:
-                found[key], more = self._definitions.get(key) or self._definition(key)
-                waiting += more
-        return {self._names[key]: found[key] for key in found}
+    def follow(self, node: Any) -> Any:
+        """Give what a chain of references leads to."""
+        for _ in range(MAX_DEPTH):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node
+            node = self.target(node["$ref"])
+        raise ToolDefinitionError("references lead round in a circle")
 
-    def _definition(self, key: tuple[str, bool]) -> tuple[Any, list[Any]]:
-        used: list[Any] = []
-        reference, is_plain = key
-        kinds = [] if is_plain else self.kinds_of(reference)
-        schema = ({"anyOf": [self._kind(*kind, used) for kind in kinds]} if kinds
-                  else self.said(self.target(reference), used, is_plain=is_plain))
-        self._definitions[key] = schema, used
-        return schema, used
+    def parts_of(self, schema: Any) -> list[_Object]:
+        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
+        parts = [schema] if isinstance(schema, Mapping) else []
+        for part in parts:                  # it grows meanwhile
+            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
+            parts += [each for each in (*more, *_part(part, "allOf", list))
+                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
+        return parts
 
-    def _reference(self, reference: str, is_plain: bool, used: list[Any]) -> str:
-        is_plain = bool(self.kinds_of(reference)) and is_plain          # the two differ only where there are kinds
-        key = (reference, is_plain)
-        if key not in self._names:
-            name = _legal_name(reference.rpartition("/")[2] + ("_itself" if is_plain else ""))
-            taken = name in self._names.values()
-            self._names[key] = _legal_name(f"{reference} {is_plain}", distinct=True) if taken else name
-        used.append(key)
-        return f"#/$defs/{self._names[key]}"
+    def is_read_only(self, schema: Any) -> bool:
+        try:
+            return any(part.get("readOnly") is True for part in self.parts_of(schema))
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
-    @functools.cached_property
-    def _subtypes(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        for place in ("components/schemas", "definitions"):
-            try:
-                schemas = _pointer(self.document, f"#/{place}") or {}
-            except LookupError:
-                continue
-            for name, schema in schemas.items():
-                for part in schema.get("allOf") or () if isinstance(schema, Mapping) else ():
-                    found.setdefault(str(part.get("$ref")), []).append(f"#/{place}/{name}")
-        return found
+    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
+        """Say a schema, without what is not for requests; `used` collects the names in $defs.
 
-    def kinds_of(self, reference: str) -> list[tuple[str, str, str]]:
-        """Give (property, its value, reference) for each kind of a schema that a discriminator tells apart."""
-        schema = self.target(reference)
-        told = schema.get("discriminator") if isinstance(schema, Mapping) else None
-        told = {"propertyName": told} if isinstance(told, str) else told
-        if not isinstance(told, Mapping) or "propertyName" not in told or "oneOf" in schema or "anyOf" in schema:
-            return []
-        if told.get("mapping"):
-            return [(told["propertyName"], value, self._named(each)) for value, each in told["mapping"].items()]
-        kinds = [reference]
-        for kind in kinds:                  # it grows meanwhile
-            kinds += [each for each in self._subtypes.get(kind, ()) if each not in kinds]
-        return [(told["propertyName"], kind.rpartition("/")[2], kind) for kind in kinds] if len(kinds) > 1 else []
-
-    def _named(self, each: str) -> str:
-        return each if "/" in each or "#" in each else f"#/components/schemas/{each}"
-
-    def _kind(self, name: str, value: str, reference: str, used: list[Any]) -> dict[str, Any]:
-        return {"$ref": self._reference(reference, True, used), "properties": {name: {"enum": [value]}},
-                "required": [name]}
-
-    def said(self, schema: Any, used: list[Any], hidden: frozenset[str] = frozenset(),
-             is_plain: bool = False) -> Any:
-        """Say a schema of OpenAPI in JSON Schema 2020-12, without what is not for requests; `used` collects references.
-
-        `hidden`: what another branch of the same allOf calls read-only · `is_plain`: it is such a branch.
+        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
         """
         if not isinstance(schema, Mapping):
-            return schema is not False or False
-        for word in ("$recursiveRef", "$dynamicRef"):
-            if word in schema:
+            return schema is not False
+        for word in schema:
+            if word in ("$recursiveRef", "$dynamicRef"):
                 raise ToolDefinitionError(f"a schema with {word} is not supported")
-        hidden |= self._read_only(schema, MAX_DEPTH)
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and hidden.intersection(_required_in(self.target(reference))):
-            return self.said(self.target(reference), used, hidden, is_plain)    # its own, without what is hidden
+            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
+                raise ToolDefinitionError(str(_needs_chapter(word)))
+        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
+                   if self.is_read_only(each)}
+        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
-                argument = self._reference(argument, is_plain, used)
-            elif word == "properties":
-                argument = {name: each for name, each in argument.items() if name not in hidden and (
-                    name in _required_in(schema) or self._can_be_said(each))}
+                argument = self._named(argument, used)
             elif word == "required":
                 argument = [name for name in argument if name not in hidden]
-            inner = hidden if word == "allOf" else frozenset()
-            said[word] = _change_schemas(word, argument, lambda sub, *_, inner=inner, word=word: self.said(
-                sub, used, inner, word == "allOf"))
-        told = schema.get("discriminator")
-        if "oneOf" in said and isinstance(told, Mapping) and "anyOf" not in said:
-            said["anyOf"] = self._told_apart(said.pop("oneOf"), schema["oneOf"], told)
-        return _nullable(said) if True in (schema.get("nullable"), schema.get("x-nullable")) else said
+            elif word == "properties":
+                argument = self._properties(schema, used, hidden)
+            elif word == "allOf" and extends:
+                argument = [self._branch(each, used, hidden) for each in argument]
+            else:
+                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+            said[word] = argument
+        if said.get("format") == "binary":
+            said = {"description": "the file's text", **said}
+            del said["format"]
+        said = self._told_apart(schema, said)
+        if said and True in (schema.get("nullable"), schema.get("x-nullable")):
+            beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
+            said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
+        return said
 
-    def _told_apart(self, said: list[Any], given: list[Any], told: _Object) -> list[Any]:
-        """Add what the discriminator says to branches; a value may fit several: only the server tells them apart."""
-        values: dict[Any, list[str]] = {}
-        for value, each in (told.get("mapping") or {}).items():
-            values.setdefault(self._named(each), []).append(value)
-        name, branches = told["propertyName"], []
-        for branch, each in zip(said, given):
-            listed = values.get(each.get("$ref"))
-            own = (self.follow(each).get("properties") or {}).get(name) or {}
-            told_already = not listed or {"enum", "const"} & self.follow(own).keys()
-            branches.append(branch if told_already else {**branch, "properties": {name: {"enum": listed}}})
-        return branches
+    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+        kept = {}
+        for name, each in schema["properties"].items():
+            try:
+                if name not in hidden:
+                    kept[name] = self.said(each, used)
+            except ToolRegError:            # an optional one costs itself
+                if name in _part(schema, "required", list):
+                    raise
+        return kept
 
-    def _read_only(self, schema: Any, depth: int) -> frozenset[str]:
-        """Name the read-only properties of a schema and of the branches of its allOf."""
-        schema = self.follow(schema)
-        if not isinstance(schema, Mapping) or not depth:
-            return frozenset()
-        properties = schema.get("properties")
-        own = {name for name, each in (properties.items() if isinstance(properties, Mapping) else ())
-               if self.is_read_only(each)}
-        return frozenset(own).union(*(self._read_only(part, depth - 1) for part in schema.get("allOf") or ()))
+    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
+        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
+        reference, target = _part(schema, "$ref", str), self.follow(schema)
+        if reference and isinstance(target, Mapping) and (
+                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
+                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
+            schema = target
+        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
+            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
+        return self.said(schema, used, hidden, True)
 
-    def _can_be_said(self, schema: Any) -> bool:
-        try:
-            return isinstance(self.follow(schema), (bool, Mapping))
-        except ToolDefinitionError:
-            return False
+    # --- kinds of one thing, which a property tells apart
+    @functools.cached_property
+    def _extending(self) -> dict[str, list[str]]:
+        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
+        found: dict[str, list[str]] = {}
+        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
+                  "definitions": _part(self.root, "definitions", dict)}
+        for place, schemas in places.items():
+            for name, schema in schemas.items():
+                for part in _part(schema, "allOf", list):
+                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
+        return found
 
-    def is_read_only(self, schema: Any) -> bool:
-        return self._can_be_said(schema) and any(isinstance(each, Mapping) and each.get("readOnly") is True
-                                                 for each in (schema, self.follow(schema)))
+    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
+        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
+        schema = self.target(reference) if reference else None
+        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
+            return "", {}
+        name, kinds = _discriminator(schema)
+        if not kinds:
+            found = [reference]
+            for each in found:              # it grows meanwhile
+                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
+        return name, kinds if name else {}
 
-    def base_of(self, servers: Iterable[_Object] | None) -> str:
-        """Give `base_url`, or the first server that is named with its whole URL or in relation to the document's."""
+    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
+        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
+        name, kinds = _discriminator(schema)
+        if name and ("oneOf" in said) != ("anyOf" in said):
+            word = "oneOf" if "oneOf" in said else "anyOf"
+            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
+                             for each, branch in zip(schema[word], said.pop(word))]
+        return said
+
+    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+        """Add the values that mean a kind, unless it says others itself."""
+        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
+               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+        values = [value for value in values if all(value in each for each in own)]
+        if not values or not isinstance(said, dict):
+            return said
+        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+
+    # --- definitions
+    def _named(self, reference: str, used: list[str]) -> str:
+        self.target(reference)              # or it leads nowhere
+        name = _legal_name(reference.rpartition("/")[2])
+        if self._references.setdefault(name, reference) != reference:
+            name = _legal_name(reference, distinct=True)
+            self._references[name] = reference
+        used.append(name)
+        return f"#/$defs/{name}"
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            reference, used = self._references[name], list[str]()
+            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
+            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
+            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
+        return self._definitions[name]
+
+    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+        """Give the $defs that are needed where some are used; what needs the same shares it."""
+        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
+        largest = max(needed, key=len, default={})
+        if all(each is largest or each.keys() <= largest.keys() for each in needed):
+            return largest
+        return {name: schema for each in needed for name, schema in each.items()}
+
+    def _reach(self, start: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        users: dict[str, list[str]] = {}
+        waiting = [start]
+        for name in waiting:                # it grows meanwhile
+            if name not in found:
+                found[name], names = self._definition(name)
+                waiting += names
+                for each in names:
+                    users.setdefault(each, []).append(name)
+        ring = [start]                      # all from which a way leads back need the same
+        for name in ring:
+            if name not in self._reached:
+                self._reached[name] = found
+                ring += users.get(name, ())
+        return found
+
+
+# --- what the program gives to every request
+class _Client:
+    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+                 timeout: float | None) -> None:
+        if not isinstance(auth, Mapping):
+            raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
+        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
+        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
+        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.sent: set[str] = set()         # the names of those that some operation sends
+        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
+
+    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
+        self.sent.update(*ways[:1])
+        return [self.credentials[name] for way in ways[:1] for name in way]
+
+    def base_for(self, servers: Iterable[_Object]) -> str:
+        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
         from urllib.parse import urljoin
-        if self.base_url is not None:
-            return self.base_url
-        for server in servers or [{"url": "/"}]:
-            url = server["url"]
-            for name, variable in (server.get("variables") or {}).items():
-                url = url.replace(f"{{{name}}}", str(variable["default"]))
-            if urljoin(self.uri, url).startswith(("http://", "https://")):
-                return _checked_base(urljoin(self.uri, url))
-        raise ToolDefinitionError(_NO_SERVER)
+        urls = [] if self.base_url is None else [self.base_url]
+        for server in servers:
+            url = _part(server, "url", str)
+            for name, variable in _part(server, "variables", dict).items():
+                usual = variable.get("default", *_part(variable, "enum", list)[:1])
+                url = url.replace(f"{{{name}}}", str(usual))
+            urls.append(urljoin(self.uri, url))
+        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
+
+
+def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
+    """Give (where it goes, its name there, the text)."""
+    from base64 import b64encode
+    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+    if scheme is None or not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
+                                                              else f"must be text (got {type(secret).__name__})"))
+    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+    if kind in ("apikey header", "apikey query", "apikey cookie"):
+        return scheme["in"], scheme["name"], secret
+    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
+    return "header", "authorization", secret
 
 
 def _checked_base(url: str) -> str:
@@ -6565,126 +6633,50 @@ def _checked_base(url: str) -> str:
     return url.rstrip("/")
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document whose references are spelled in full."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
-
-
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (header or query, its name, its value)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query"):
-        return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
-
-
-@functools.lru_cache(maxsize=1024)
-def _can_say(pattern: Any) -> bool:
-    try:
-        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
-    except SchemaError:
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return _is_number(value) and value >= 0 and value == int(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-_TYPE_NAMES = {"null", "boolean", "object", "array", "number", "string", "integer"}
-# what documents get wrong is left out: the server checks too, and a tool helps a model more than none does
-_KEYWORD_FORMS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys("minLength maxLength minItems maxItems minProperties maxProperties".split(), _is_count),
-    **dict.fromkeys(("properties", "patternProperties", "dependentSchemas"), lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(("items", "additionalProperties", "not"), lambda value: isinstance(value, (bool, Mapping))),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), lambda value: isinstance(value, list) and bool(value)),
-    **dict.fromkeys(("description", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("title", "example", "externalDocs", "xml", "discriminator", "nullable", "readOnly", "writeOnly",
-                     "$schema", "$id", "$comment", "$anchor", "$defs", "definitions"), lambda value: False),
-    "multipleOf": lambda value: _is_number(value) and value > 0, "pattern": _can_say, "required": _are_texts,
-    "enum": lambda value: isinstance(value, list), "examples": lambda value: isinstance(value, list),
-    "uniqueItems": lambda value: isinstance(value, bool), "deprecated": lambda value: value is True,
-    "type": lambda value: _are_texts(names := [value] if isinstance(value, str) else value) and {*names} <= _TYPE_NAMES}
-
-
-def _modern(schema: _Object) -> dict[str, Any]:
-    """Give the keywords of one schema as 2020-12 has them, without those that are no use or no keywords."""
-    schema = {**schema, "patternProperties": {pattern: each for pattern, each in schema["patternProperties"].items()
-                                              if _can_say(pattern)}} if "patternProperties" in schema else {**schema}
-    for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(keyword) is True and bound in schema:
-            schema[keyword] = schema.pop(bound)
-    for word in schema.keys() & {"default", "const", "enum", "examples"}:       # a reader of YAML makes dates
-        schema[word] = json.loads(json.dumps(schema[word], default=str))
-    return {word: argument for word, argument in schema.items() if not word.startswith("x-")
-            and (word not in _KEYWORD_FORMS or _KEYWORD_FORMS[word](argument))}
-
-
-def _required_in(schema: Any) -> list[str]:
-    return schema.get("required") or [] if isinstance(schema, Mapping) else []
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    beside: dict[str, Any] = {word: schema.pop(word) for word in ("description", "default") if word in schema}
-    return {**beside, "anyOf": [schema, {"type": "null"}]} if schema else beside
-
-
 # --- the operations
-def _operations(api: _Api, include: Iterable[str] | None, exclude: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """Give what _operation_tool takes for each operation that was chosen, by the names that they wish for."""
-    found: dict[str, tuple[Any, ...]] = {}
-    words: dict[str, set[str]] = {}
-    for path, given in (api.document.get("paths") or {}).items():
-        item = (api.follow(given) or {}) if path.startswith("/") else {}        # anything else is an extension
-        nodes = {method.upper(): item[method] for method in _METHODS if method in item}
-        for method, node in {**nodes, **(item.get("additionalOperations") or {})}.items():
+class _Operation(NamedTuple):
+    method: str
+    key: str            # a path, as it stands in the document
+    node: dict[str, Any]
+    base: str           # the URL of a server, not checked yet, or nothing
+    name: str = ""      # one that no choice of operations changes
+
+
+@_refusing
+def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+                exclude: Iterable[str]) -> dict[str, _Operation]:
+    """Give the operations that were chosen, by the names that they wish for."""
+    found: dict[str, _Operation] = {}
+    for key, given in _part(api.root, "paths", dict).items():
+        try:
+            item = {} if str(key).startswith("x-") else api.follow(given)
+        except ToolDefinitionError:
+            item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
+        item = item if isinstance(item, Mapping) else {}
+        nodes = {method.upper(): item.get(method) for method in _METHODS}
+        for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
                 continue
             wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {path}"
-            words[wished] = {wished, path, method, *(node.get("tags") or ())}
-            found[wished] = method, path, {
-                **node, "parameters": [*(item.get("parameters") or ()), *(node.get("parameters") or ())],
-                "servers": node.get("servers") or item.get("servers") or api.document.get("servers"),
-                "security": node["security"] if node.get("security") is not None else api.document.get("security")}
-    chosen = _meant_by(words, "include", include) if include is not None else set(found)
+            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+            servers = (_part(node, "servers", list) or _part(item, "servers", list)
+                       or _part(api.root, "servers", list) or [{"url": "/"}])
+            found[wished] = _Operation(method, str(key), {
+                **node, "security": (api.root if node.get("security") is None else node).get("security"),
+                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
+                client.base_for(servers))
+    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
+             for wished, each in found.items()}
+    chosen = set(found) if include is None else _meant_by(words, "include", include)
     chosen -= _meant_by(words, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
-    if not any(_has_base(api, found[wished][2]) for wished in found):
+    if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
-    ordered = sorted(plain)
-    twice = {name for name, after in zip(ordered, ordered[1:]) if name == after}
-    return {wished: (*found[wished], _legal_name(wished, distinct=name in twice and name != wished))
-            for wished, name in zip(found, plain) if wished in chosen}
-
-
-def _has_base(api: _Api, node: _Object) -> bool:
-    try:
-        return bool(api.base_of(node["servers"]))
-    except Exception as error:              # any other fault is the operation's own, and told with it
-        return str(error) != _NO_SERVER
+    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
+    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
+    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
+            for wished, each in found.items() if wished in chosen}
 
 
 def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6692,13 +6684,12 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     import difflib
     import fnmatch
     chosen: set[str] = set()
-    known = set().union(*words.values())
     for word in [wanted] if isinstance(wanted, str) else wanted:
         meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
         pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
         hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(known)}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6706,209 +6697,267 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-def _operation_tool(api: _Api, method: str, key: str, node: dict[str, Any], name: str, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it by name. All that it takes is told like a parameter.
-
-    Its name is one that no choice of operations changes, so what is legal among the chosen does not count.
-    """
-    path, _, query = key.partition("#")[0].partition("?")
-    left_out: list[str] = []
+@_refusing
+def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
+    """Make the tool of one operation, or refuse it."""
+    method, key, node, base, name = operation
     body = _Body(api, node)
-    places: dict[str, _Object] = {}
+    places: dict[str, _Place] = {}
     properties: dict[str, Any] = {}
-    required: list[str] = []
-    definitions: dict[str, Any] = {}
-    for place in (*_parameters_of(api, path, node["parameters"], left_out), *body.places):
-        argument = _argument_name(place, places)
-        references: list[Any] = []
+    used: list[str] = []
+    left_out: list[str] = []
+    for place in (*_parameter_places(api, client, operation), *body.places):
+        references: list[str] = []
         try:
-            schema = api.said(_schema_of(api, place), references)
-            definitions.update(api.definitions_of(references))
-        except ToolRegError as error:
-            if _is_needed(place):
-                raise
-            left_out.append(f"{place['name']}: {error}")
+            _style_of(place)
+            schema = api.said(place.schema, references)
+            api.definitions_of(references)
+        except ToolRegError as fault:
+            if place.needed:
+                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+            left_out.append(f"{place.name}: {fault}")
             continue
-        places[argument] = place
-        properties[argument] = _told(place, argument, schema)
-        required += [argument] if _is_needed(place) else []
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False,
-                  **({"$defs": definitions} if definitions else {})}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if node.get("deprecated") is True else [])]
+        used += references
+        argument = _argument_name(place, places)
+        places[argument], properties[argument] = place, _told(place, argument, schema)
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in places.items() if place.needed]}
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
+    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), parameters=parameters, bind=None,
-        func=_operation_call(api, method, (path, query), node, places, body),
-        metadata=ToolMetadata(source="openapi", tags=frozenset(node.get("tags") or ()), extra={"openapi": about}))
+        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
+        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
+        func=_operation_call(client, operation, places, body),
+        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
     return tool
 
 
-def _is_needed(place: _Object) -> bool:
-    return place["in"] == "path" or place.get("required") is True
+# --- the arguments
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
+
+    where: str          # as a parameter's `in`, "field" or "whole"
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
 
 
-def _schema_of(api: _Api, place: _Object) -> Any:
-    if place.get("content"):
-        place = api.follow(next(iter(place["content"].values())))
-    return place.get("schema", {})
+def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
+    path = operation.key.partition("#")[0].partition("?")[0]
+    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
+    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
+    if differing:
+        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+    places = []
+    for (where, name), node in nodes.items():
+        content = [api.follow(each) for each in _part(node, "content", dict).values()]
+        schema = next(iter(content), node).get("schema", {})
+        if (where, name.lower()) not in client.hidden:
+            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
+    return places
 
 
-def _told(place: _Object, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    about = [place["description"]] if isinstance(place.get("description"), str) else []
-    about = about or [schema["description"]] if isinstance(schema, dict) and schema.get("description") else about
-    about += [f"(sent as {place['name']})"] if re.sub("_(body|query|header|cookie|property)_*$", "",
-                                                      argument) != place["name"] else []
-    if not isinstance(schema, dict):
-        return schema
-    return {**schema, **({"description": " ".join(about)} if about else {}),
-            **({"deprecated": True} if place.get("deprecated") is True else {})}
-
-
-def _argument_name(place: _Object, taken: Mapping[str, Any]) -> str:
+def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place["name"] if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place["name"]) else _legal_name(place["name"])
+    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
     if name in taken:
-        name += "_body" if place["in"] == "property" else f"_{place['in']}"
+        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
     while name in taken:
         name += "_"
     return name
 
 
-def _parameters_of(api: _Api, path: str, given: list[Any], left_out: list[str]) -> list[_Object]:
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, given)}       # an operation's own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    found = []
-    for (where, name), node in nodes.items():
-        fault = _parameter_fault(api, node)
-        if fault and _is_needed(node):
-            raise ToolDefinitionError(fault)
-        if fault:
-            left_out.append(fault)
-        elif (where, name.lower()) not in api.hidden:
-            found.append(node)
-    return found
+def _told(place: _Place, argument: str, schema: Any) -> Any:
+    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
+    if not isinstance(schema, dict):
+        return schema
+    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
+    texts = [_part(place.node, "description", str) or schema.get("description", ""),
+             f"(sent as {place.name})" if is_renamed else ""]
+    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
+    return {**schema, **{word: said for word, said in more.items() if said}}
 
 
-def _parameter_fault(api: _Api, node: _Object) -> str | None:
-    """Say why a parameter cannot be sent, or None."""
-    where, name, style = node["in"], _shown(node["name"]), node.get("style")
-    media_types = list(node.get("content") or ())
-    if where not in _STYLES or (where == "header" and node["name"].lower() in _OWN_HEADERS):
-        return f"{where} parameter {name}: is not supported"
-    if "content" in node and (len(media_types) != 1 or _kind_of(media_types[0]) != "json"):
-        return f"{where} parameter {name}: a content of {_listed(media_types) or 'no type'} is not supported"
-    if style is not None and style not in _STYLES[where]:
-        return f"{where} parameter {name}: the style {style} is not supported"
-    return None
+# --- how an argument is written: as pairs of a name and an encoded text
+def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
+    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
+    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+        if isinstance(value, dict):
+            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
+            equals = "=" if explode else between
+            texts = [encode(key) + equals + text for key, text in pairs]
+        else:
+            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
+            pairs = [(name, text) for text in texts]
+        return pairs if explode and may_explode else [(name, between.join(texts))]
+    return write
 
 
-def _kind_of(media_type: str) -> str:
-    essence = media_type.partition(";")[0].strip().lower()
-    return next((kind for kind, known in _BODIES.items() if re.fullmatch(known, essence)), "raw")
+def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a[b][0]=value for each value in objects and lists that is none itself."""
+    if not isinstance(value, (dict, list)):
+        return [] if value is None else [(name, encode(_as_text(value)))]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
+
+
+_STYLES: dict[str, Callable[..., _Pairs]] = {
+    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
+    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
+# where an argument goes -> the styles that can be written there, the usual one first
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
+    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+
+
+def _style_of(place: _Place) -> str:
+    """Give the style that an argument is written in, or say why it cannot be."""
+    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
+    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
+        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+    if style not in _STYLES_IN[where]:
+        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+    return "json" if is_json else style
+
+
+def _pairs_of(place: _Place, value: Any) -> _Pairs:
+    """Spell an argument in its style; null and what is empty are left out."""
+    if value is None or value == [] or value == {}:
+        return []
+    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
+    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
+        style = "json"
+    if place.where == "query" and place.node.get("allowReserved") is True:
+        encode = functools.partial(_percent_encoded, safe=_SPARED)
+    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
+    return _STYLES[style](place.name, value, explode, encode)
+
+
+def _percent_encoded(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
+
+
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else _write_json(value)
+
+
+# --- the body
+_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
+                    "default deprecated externalDocs xml".split())
+_WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Api, node: _Object) -> None:
-        body = api.follow(node.get("requestBody")) or {}
-        contents = body.get("content") or {}
-        self.needed = body.get("required") is True
-        self.places: list[_Object] = []
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+    def __init__(self, api: _Document, node: _Object) -> None:
+        body = api.follow(node.get("requestBody"))
+        contents = _part(body, "content", dict)
         by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
         self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        if not contents:
-            return
-        content = api.follow(contents[by_kind[self.kind]]) or {}
-        self.type = _WILD.get(by_kind[self.kind], by_kind[self.kind])
-        self.encoding = (content.get("encoding") or {}) if self.kind in ("form", "parts") else {}
-        schema = content.get("schema", {})
-        if self.kind in ("text", "raw"):    # whatever it means to the server, here it is text
-            told = api.follow(schema) if isinstance(schema, Mapping) else {}
-            schema = {"type": "string", **{word: told[word] for word in ("description", "contentEncoding", "enum")
-                                           if word in told}}
-        self.schema = schema
-        whole = {"in": "body", "name": "body", "schema": schema, "required": self.needed}
-        self.places = (self._lifted(api, schema) if self.kind in ("json", "form", "parts") else []) or [whole]
+        media_type = by_kind.get(self.kind, "")
+        content = api.follow(contents.get(media_type))
+        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
+        self.encoding = _part(content, "encoding", dict)
+        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
+        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
+            told = api.follow(self.schema)
+            self.schema = {"type": "string", **{word: told[word] for word in (
+                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
+        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
+        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
 
-    def _lifted(self, api: _Api, given: Any) -> list[_Object]:
+    def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
-        schema = api.follow(given) if isinstance(given, Mapping) else {}
-        properties, required = schema.get("properties") or {}, _required_in(schema)
-        properties = {name: each for name, each in properties.items() if not api.is_read_only(each)}
-        if (schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not _are_texts(required) or not (schema.get("properties") or {}).keys() >= set(required)
-                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)
-                or ("discriminator" in schema and "$ref" in given and api.kinds_of(given["$ref"]))):
+        schema = api.follow(self.schema)
+        properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
+        if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
+                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [{"in": "property", "name": name, "schema": self._of_part(api, name, each), "required": name in required}
-                for name, each in properties.items()]
+        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
+        self.files = {name: file for name, file in files.items() if file}
+        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
+                for name, each in properties.items() if not api.is_read_only(each)]
 
-    def _of_part(self, api: _Api, name: str, schema: Any) -> Any:
-        """Say the schema of a file in a form, or of several, as that of its text."""
-        told = api.follow(schema) if self.kind == "parts" else None
-        if not isinstance(told, Mapping):
-            return schema
-        if told.get("type") == "array":
-            return {**told, "items": self._of_part(api, name, told.get("items", {}))}
-        files = [each for each in (told, *map(api.follow, told.get("anyOf") or ())) if _is_file(each)]
-        if not files:
-            return schema
-        told = self.files[name] = files[0]
-        about = "the file in base64" if "contentEncoding" in told else "the file's text"
-        return {"type": "string", "description": told.get("description") or about,
-                **{word: told[word] for word in ("contentEncoding", "contentMediaType") if word in told}}
-
-    def written(self, given: list[tuple[_Object, Any]]) -> tuple[bytes | None, str]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        parts = {place["name"]: value for place, value in given if place["in"] == "property"}
-        whole = [value for place, value in given if place["in"] == "body"]
-        value = whole[0] if whole else parts
-        if not whole and not parts and (not self.needed or not self.places):
+        if not whole and not fields and (not self.needed or not self.places):
             return None, ""
-        if self.kind == "json":
-            return _printable(_write_json(value)).encode(), self.type
-        if self.kind == "form":
-            places = ({**self.encoding.get(name, {}), "in": "property", "name": name} for name in value)
-            return _form(_pairs_for(list(zip(places, value.values())), "property")).encode(), self.type
-        if self.kind == "parts":
-            return self._multipart(value)
-        data, media_type = _as_bytes(value, self.schema)
-        return data, media_type or self.type
-
-    def _multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        from uuid import uuid4
-        boundary, body = uuid4().hex, b""
-        rows = [(name, each) for name, value in fields.items() if value is not None
-                for each in (value if isinstance(value, list) else [value])]
-        for name, value in rows:
-            data, media_type = _as_bytes(value, self.files.get(name))
-            media_type = self.encoding.get(name, {}).get("contentType", "").partition(",")[0] or media_type
-            head = f'content-disposition: form-data; name="{_in_quotes(name)}"'
-            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
-                head += f'; filename="{_in_quotes(name)}"'
-                media_type = media_type or "application/octet-stream"
-            head += f"\r\ncontent-type: {media_type}" if media_type else ""
-            body += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-        return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        return body, media_type or self.type
 
 
-def _in_quotes(name: str) -> str:
-    return re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
+        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
 
 
-def _is_file(schema: Any) -> bool:
-    return isinstance(schema, Mapping) and schema.get("type", "string") in ("string", ["string"]) and (
-        schema.get("format") == "binary" or "contentMediaType" in schema or schema.get("contentEncoding") == "base64")
+def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+    from uuid import uuid4
+    boundary, written = uuid4().hex, b""
+    rows = [(name, each) for name, value in fields.items() if value is not None
+            for each in (value if isinstance(value, list) else [value])]
+    for name, value in rows:
+        data, media_type = _as_bytes(value, body.files.get(name))
+        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+        head = f'content-disposition: form-data; name="{quoted}"'
+        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
+            head += f'; filename="{quoted}"'
+            media_type = media_type or "application/octet-stream"
+        head += f"\r\ncontent-type: {media_type}" if media_type else ""
+        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_printable(_write_json(value)).encode(), "")),
+    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
+    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
+
+
+def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
+    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
+    for part in api.parts_of(schema) if depth else ():
+        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
+        if any(marks) and part.get("type", "string") in ("string", ["string"]):
+            return part
+        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
+            file = _file_in(api, inner, depth - 1)
+            if file:
+                return file
+    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
@@ -6918,110 +6967,56 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
         return value.data, value.media_type
     if isinstance(value, (bytes, bytearray)):
         return bytes(value), ""
-    encoding = schema.get("contentEncoding") if isinstance(schema, Mapping) else None
-    if isinstance(value, str) and str(encoding).lower() == "base64":
+    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
-            raise ToolError("Error: a file is not base64\nFix the arguments and call the tool again.") from None
+            raise ToolError(_MEND.format("a file is not base64")) from None
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- a call
-def _operation_call(api: _Api, method: str, where: tuple[str, str], node: _Object, places: Mapping[str, _Object],
+# --- the request, and its answer
+def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
                     body: _Body) -> Callable[..., Any]:
     """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
 
     On purpose a closure: the repr of a tool must not show credentials.
     """
-    base, path_parts = api.base_of(node["servers"]), re.split(_IN_BRACES, where[0])     # every second one is a name
-    ways = [way for way in node["security"] or () if way and way.keys() <= api.credentials.keys()]
-    api.sent.update(ways[0] if ways else ())
-    secrets = [api.credentials[name] for name in (ways[0] if ways else ())]
-    secret_query = {name: _percent_encoded(secret) for where, name, secret in secrets if where == "query"}
-    own_headers = _headers_of({name: secret for where, name, secret in secrets if where == "header"}, api.headers)
+    if not operation.base:
+        raise ToolDefinitionError(_NO_SERVER)
+    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
+    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
+    secrets = client.secrets_for(operation.node["security"])
+    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
+
+    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
     def call(**arguments: Any) -> Any:
         given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in _pairs_for(given, "header", str)}
-        cookies = "; ".join(f"{_percent_encoded(name)}={text}" for name, text in _pairs_for(given, "cookie"))
-        headers.update({"cookie": cookies} if cookies else {})
-        data, content_type = body.written(given)
-        headers.update({"content-type": content_type} if content_type else {})
-        pairs = [pair for pair in _pairs_for(given, "query") if pair[0] not in secret_query]
-        query = "&".join(filter(None, (where[1], _form(pairs + list(secret_query.items())))))
-        url = base + _path(path_parts, given) + (f"?{query}" if query else "")
-        return _answer_in(_request(method, url, headers=headers | own_headers, body=data, timeout=api.timeout))
+        headers = {name.lower(): text for name, text in pairs_in("header", given)}
+        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
+        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
+                                          [value for place, value in given if place.where == "whole"])
+        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
+        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
+                                   timeout=client.timeout))
     return call
 
 
-def _path(parts: list[str], given: list[tuple[_Object, Any]]) -> str:
+def _path(parts: list[str], values: Mapping[str, str]) -> str:
     """Fill a path so that no value can leave its segment; every second part is the name of one."""
     from urllib.parse import quote, unquote
-    values = dict(_pairs_for(given, "path"))
     path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
                    for at, part in enumerate(parts))
     steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
     if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_NO_SEGMENT)
+        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
     return path
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_HALF_CHARACTER) from None
-
-
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _pairs_for(given: Iterable[tuple[_Object, Any]], where: str,
-             encode: Callable[[str], str] = _percent_encoded) -> list[tuple[str, str]]:
-    """Spell what goes to one place as (name, encoded text), each in its style; null and what is empty are left out."""
-    found: list[tuple[str, str]] = []
-    for place, value in given:
-        if place["in"] == where and value is not None and value != [] and value != {}:
-            spared = functools.partial(_percent_encoded, safe=_LEFT_AS_IT_IS.get(where, ""))
-            found += _in_style(place, value, spared if place.get("allowReserved") is True else encode)
-    return found
-
-
-def _in_style(place: _Object, value: Any, encode: Callable[[str], str]) -> list[tuple[str, str]]:
-    name, style = place["name"], place.get("style") or _STYLES[place["in"]][0]
-    is_json = place.get("content") or _kind_of(place.get("contentType") or "?") == "json"
-    if is_json or (isinstance(value, dict) and place["in"] == "property" and "style" not in place):
-        return [(name, encode(_printable(_write_json(value))))]
-    if style == "deepObject":
-        return [(steps, encode(_as_text(leaf))) for steps, leaf in _leaves(name, value)]
-    if not isinstance(value, (dict, list)):
-        return [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else ((name, each) for each in value)
-    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or isinstance(value, list)]
-    explode, between = place.get("explode", style == "form"), _BETWEEN[style]
-    if explode and style != "simple":
-        return pairs
-    if isinstance(value, dict):
-        return [(name, between.join(encode(key) + ("=" if explode else between) + text for key, text in pairs))]
-    return [(name, between.join(text for _, text in pairs))]
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (a[b][0], value) for each value in objects and lists that is none itself."""
-    if isinstance(value, (dict, list)):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(f"{name}[{key}]", each)
-    elif value is not None:
-        yield name, value
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
 
 
 def _answer_in(response: _Response) -> Any:
@@ -7108,11 +7103,19 @@ __all__ += ["search_registry"]
 
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
-#    uses 1 7 9 10 network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
-_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")       # those with a handshake, newest first
-_HELLO = {"protocolVersion": _REVISIONS[0], "capabilities": {},
-          "clientInfo": {"name": "toolreg", "version": __version__}}
+_REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
+_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_META = "io.modelcontextprotocol/"              # before the names in `_meta`
+_VERSION = f"{_META}protocolVersion"
+_CLIENT = {"name": "toolreg", "version": __version__}
+_ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
+_GREETINGS = ("server/discover", "initialize")
+_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
+_TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
+_MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
@@ -7121,8 +7124,10 @@ _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"ur
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _NO_ANSWER = "the server gave no answer within the timeout"
-_NO_METHOD = {"error": {"code": -32601, "message": "method not found"}}        # no capability was declared
-_SESSION_LOST = "the server has ended the session"
+_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
+               "properties alone (got {})")
+_UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
+                 "This is a fault of the tool, not of the arguments: go on without it.")
 _FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 # where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
@@ -7154,42 +7159,102 @@ def _broken_answer(text: str, error: BaseException) -> _Message | None:
     return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
 
 
+def _told_by(error: HttpError) -> _Message | None:
+    """Give the answer in JSON-RPC that an HTTP error brought."""
+    body = _caught(_read_json, error.body.decode("utf-8", "replace")).value if error.status in (400, 404) else None
+    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
+
+
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Callable[[str, Any], Any] | None) -> None:
-        self.on_notification, self.ids = on_notification, itertools.count(1)
+    def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
+        self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
+        self.ids = itertools.count(1)
         self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the handshake brought
+        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
         self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
-    def greet(self, deadline: float) -> _Message:
-        """Agree on a revision of the protocol, and give what the server says of itself."""
-        server = self.ask("initialize", _HELLO, deadline)
-        revision = server.get("protocolVersion")
-        if revision not in _REVISIONS:
-            raise McpError(f"the server speaks the revision {_shown(revision)}, not {_listed(_REVISIONS)}")
-        self.session["mcp-protocol-version"] = revision
+    def greet(self, deadline: float, known: str) -> _Message:
+        """Agree on a revision of the protocol, and give what the server says of itself.
+
+        A server that refuses one may name those it has; the one that it is `known` for is tried first.
+        """
+        todo = [known, *self.revisions] if known else [*self.revisions]
+        faults: list[tuple[bool, ToolRegError]] = []
+        while todo and len(faults) < _TRIES:
+            revision = todo.pop(0)
+            try:
+                return self._agree(revision, deadline)
+            except ToolRegError as error:
+                faults.append((revision in _NO_HANDSHAKE, error))
+                data = getattr(error, "data", None)
+                named = data.get("supported") if isinstance(data, dict) else None
+                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
+        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+
+    def _agree(self, revision: str, deadline: float) -> _Message:
+        able = _ANSWERABLE if self.on_request else {}
+        self.about = {}
+        if revision in _NO_HANDSHAKE:
+            about = {_VERSION: revision, f"{_META}clientCapabilities": able, f"{_META}clientInfo": _CLIENT}
+            in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
+            server = self.ask("server/discover", {"_meta": about}, in_time)
+            supported = server.get("supportedVersions")
+            if not isinstance(supported, list) or revision not in supported:
+                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
+            self.about, self.session = about, {"mcp-protocol-version": revision}
+            return {"protocolVersion": revision, **server}
+        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
+        server = self.ask("initialize", hello, deadline)
+        agreed = server.get("protocolVersion")
+        if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
+            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
+        self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
         return server
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        """Send a request and give its result."""
+        """Send a request, again with what the server asks for as often as it asks, and give its result."""
+        more: _Message = {}
+        for number in range(_ROUNDS):
+            result = self._ask(method, params | more, deadline)
+            kind = result.get("resultType", "complete")
+            if kind == "complete":
+                return result
+            if kind != "input_required":
+                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
+            started, asked = time.monotonic(), result.get("inputRequests")
+            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
+            more = ({"inputResponses": answers} if answers else {}) | {
+                key: result[key] for key in ("requestState",) if key in result}
+            deadline += time.monotonic() - started      # a person may take their time
+            if not answers:                     # it only wants to be asked later
+                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
+        raise McpError(f"the server asked for input {_ROUNDS} times")
+
+    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
         number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = self.about | params.get("_meta", {})
         if self.on_notification and method == "tools/call":
-            params = {**params, "_meta": {"progressToken": number}}
+            about["progressToken"] = number
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
         self.waiting[number] = box
         try:
-            self.send({"id": number, "method": method, "params": params}, deadline, box)
+            self.send(message, deadline, box)
             answer = box.get(timeout=_seconds_to(deadline))
+            if isinstance(answer, HttpError) and "mcp-session-id" not in self.session:
+                answer = _told_by(answer) or answer
             if isinstance(answer, BaseException):
                 raise answer
         except (queue.Empty, TimeoutError):
-            if method != "initialize":
+            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
                 message = {"method": "notifications/cancelled", "params": {"requestId": number}}
                 _on_daemon(self.send, message, deadline + _GRACE)
             raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
@@ -7202,8 +7267,23 @@ class _Link:
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
 
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
+        outcome = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+
     def take(self, text: str) -> None:
-        """Hand answers to their callers and notifications on; answer pings, refuse what else a server asks."""
+        """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         read = _caught(_read_json, text)
         value = _broken_answer(text, read.error) if read.error else read.value
@@ -7213,9 +7293,10 @@ class _Link:
                 box = self.waiting.pop(number, None) if type(number) is int else None
                 if box:
                     box.put(message)
+            elif "id" in message and self.on_request and method != "ping":
+                _on_daemon(self._reply, message)        # which may take its time
             elif "id" in message:               # its ids are its own
-                outcome = {"result": {}} if method == "ping" else _NO_METHOD
-                _caught(self.send, {"id": number, **outcome}, time.monotonic() + _GRACE)
+                self._reply(message)
             elif self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
@@ -7230,10 +7311,12 @@ class _Link:
 class _Pipe(_Link):
     """Be the connection with a child process (stdio): a message is a line, and each pipe has a daemon thread."""
 
-    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[1::-1]               # some older servers are silent, or end, before a handshake
+
+    def __init__(self, command: list[str], env: dict[str, str], cwd: Any, *hooks: Any) -> None:
         import queue
         import subprocess
-        super().__init__(on_notification)
+        super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
@@ -7295,10 +7378,13 @@ class _Pipe(_Link):
 class _Http(_Link):
     """Be the connection with a URL (streamable HTTP): a message is a POST, answered by JSON or a stream of events."""
 
-    def __init__(self, url: str, headers: Any, on_notification: Any) -> None:
+    revisions = _REVISIONS[:2]
+
+    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
         import threading
-        super().__init__(on_notification)
-        self.url, self.over, self.streams = url, threading.Event(), set[_Response]()
+        import weakref
+        super().__init__(*hooks)
+        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
         self.given_headers = headers            # a function, since tokens expire
 
     def send(self, message: _Message, deadline: float, box: Any = None) -> None:
@@ -7315,22 +7401,29 @@ class _Http(_Link):
         if self.process != os.getpid():
             return
         self.end("the client is closed")
-        self.over.set()
-        for stream in list(self.streams):
-            stream.wire.hang_up()
         if "mcp-session-id" in self.session:
             _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+        self.over.set()
+        for wire in list(self.wires):
+            wire.hang_up()
 
     def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
+        is_hello = message is not None and message.get("method") == "initialize"
+        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
         resumed = {"last-event-id": last_id} if last_id else {}
-        sent = {**self.given_headers(), **_HTTP_HEADERS, **self.session, **resumed}
-        body = _encoded(message) if message else None
-        response = _request(method, self.url, headers=sent, body=body, timeout=deadline - time.monotonic())
+        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
+                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
+                            watch=self._watch)
         if not 200 <= response.status < 300:
             raise response.error()
-        if "mcp-session-id" in response.headers:        # errors, too, may bring one, but of no session
-            self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+        if is_hello:
+            self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
+
+    def _watch(self, wire: _Wire) -> None:
+        self.wires.add(wire)
+        if self.over.is_set():
+            wire.hang_up()
 
     def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
         """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
@@ -7338,9 +7431,6 @@ class _Http(_Link):
         while not self.over.is_set():
             stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
             stream.wire.deadline = deadline
-            self.streams.add(stream)
-            if self.over.is_set():
-                stream.wire.hang_up()
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 events: Iterable[Any] = _sse_events(stream.lines())
@@ -7355,16 +7445,57 @@ class _Http(_Link):
                 if not last_id:
                     raise
             finally:
-                self.streams.discard(stream)
                 stream.close()
-            if not is_stream or (number and not last_id):
+            if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
             self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
             method, message = "GET", None
         raise McpError(self.fault)
 
 
-def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[[Any], _Link]:
+def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
+    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
+    params: _Message = message.get("params") or {}
+    revision = params.get("_meta", {}).get(_VERSION)
+    if revision is None:
+        return {}
+    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
+    for header, way in mirrored.get(params.get("name", ""), {}).items():
+        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                           way, params["arguments"])
+    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+
+
+def _header_text(value: Any) -> str:
+    """Spell a value as a header, in Base64 where it is not plain."""
+    from base64 import b64encode
+    text = value if isinstance(value, str) else _write_json(value)
+    if re.fullmatch(_PLAIN_HEADER, text):
+        return text
+    return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
+
+
+def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+    """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
+
+    The way is None below other keywords than `properties`.
+    """
+    if not isinstance(schema, dict):
+        return
+    way = None if way is None else (*way, *steps)
+    if "x-mcp-header" in schema:
+        name = schema["x-mcp-header"]
+        header = f"mcp-param-{name}".lower()
+        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
+        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
+            raise McpError(_BAD_MIRROR.format(_shown(name)))
+        found[header] = way
+    for keyword, argument in schema.items():
+        onward = way if keyword == "properties" else None
+        _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+
+
+def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
     """Read a transport, in any of its spellings, as an entry of a configuration, and give what makes the connection."""
     others = "url" if isinstance(transport, (str, os.PathLike)) else "command"
     entry = transport if isinstance(transport, Mapping) else {others: transport}
@@ -7388,19 +7519,23 @@ class McpClient:
     configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
     ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
     seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. It connects anew where the
-    server ended. `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
+    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
+    `close()`, the end of a `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
                  headers: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
-                 on_notification: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
+                 on_notification: Callable[[str, Any], Any] | None = None,
+                 on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
+        self.timeout = math.inf if timeout is None else timeout
         self.start_timeout = math.inf if start_timeout is None else start_timeout
-        self.timeout, self.on_notification = math.inf if timeout is None else timeout, on_notification
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
+        self._mirrored: dict[str, Any] = {}     # tool -> header -> the way to the argument that it repeats
+        self._hooks = on_notification, on_request, self._mirrored
         self._closed, self._process = False, os.getpid()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
@@ -7418,16 +7553,26 @@ class McpClient:
         self._end()
 
     def list_tools(self) -> list[dict[str, Any]]:
-        """Give all pages of the server's list, as it spells them."""
+        """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
+        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+
+    def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
         deadline = time.monotonic() + self.timeout
-        page = self._call("tools/list", {}, deadline)
-        tools, cursors = _objects(page.get("tools")), [None]
-        while (cursor := page.get("nextCursor") or None) not in cursors:        # one that was there leads in circles
+        rows, cursors, cursor = list[_Message](), list[Any](), None
+        while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
-            page = self._call("tools/list", {"cursor": cursor}, deadline)
-            tools += _objects(page.get("tools"))
-        return tools
+            page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
+            rows += _objects(page.get("tools"))
+            cursor = page.get("nextCursor") or None
+        return rows
+
+    def _mirror(self, row: _Message) -> None:
+        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
+        mirrors: dict[str, Any] = {}
+        if isinstance(self._link, _Http) and self._link.about:
+            _note_mirrors(mirrors, (), row.get("inputSchema"))
+        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7437,16 +7582,21 @@ class McpClient:
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
         link = self._linked()
+        session = link.session
         try:
             return link.ask(method, params, deadline)
-        except HttpError as error:
-            if error.status not in (400, 404) or "mcp-session-id" not in link.session:
-                raise
-        link.fault = _SESSION_LOST              # so nothing was run
-        return self._linked().ask(method, params, deadline)
+        except (HttpError, McpError) as error:
+            code = getattr(error, "code", None)
+            is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
+            if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
+                raise                           # in all others nothing was run
+        link = self._linked(session)
+        if code == _HEADERS_DIFFER and method == "tools/call":
+            self.list_tools()                   # which says what the headers have to repeat
+        return link.ask(method, params, deadline)
 
-    def _linked(self) -> Any:
-        """Give the connection, made anew where there is none or the server ended."""
+    def _linked(self, lost: Any = None) -> Any:
+        """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
         import threading
         import weakref
         deadline = time.monotonic() + self.start_timeout
@@ -7458,12 +7608,12 @@ class McpClient:
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError(_NO_ANSWER)
             if not self._closed and (self._link is None or self._link.fault):
-                if self._link and self._link.fault == _SESSION_LOST:
-                    self._end.detach()          # other calls still wait for its answers
                 self._end()
-                self._link = self._connect(self.on_notification)
+                self._link = self._connect(*self._hooks)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
-                greeting = _caught(self._link.greet, deadline)
+                lost = self._link.session
+            if not self._closed and self._link.session is lost:
+                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
                 if greeting.error or self._closed:
                     self._end()
                 self.server = greeting.get()
@@ -7482,15 +7632,32 @@ def _block_text(block: _Message) -> str:
     return "\n".join(str(part) for part in (label, text) if part)
 
 
-def _answer_of(result: _Message) -> Answer:
+def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
     blocks, structured = _objects(result.get("content")), result.get("structuredContent")
     parts = [_block_text(block) for block in blocks]
-    if structured is not None and all(block.get("type") != "text" for block in blocks):
-        parts.append(_write_json(structured))       # which no text repeats
-    text = _printable("\n".join(parts))
+    is_structured = structured is not None or bool(output and "structuredContent" in result)
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    if is_structured and not _is_said(structured, texts):
+        parts.append(_write_json(structured))
     if result.get("isError"):
-        raise ToolError(text or "Error: the tool failed without saying why.")
-    return Answer(text, blocks if structured is None else structured)
+        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+    if output:
+        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        if faults:
+            raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
+    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+
+
+def _is_said(structured: Any, texts: list[Any]) -> bool:
+    """Tell whether texts say what is structured, or its `result`: one as JSON or as it is, or all as the items."""
+    inner = structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    read = []
+    for text in texts:
+        try:
+            read.append(_read_json(text))
+        except (TypeError, ValueError):
+            read.append(text)
+    return any(said in (structured, inner) for said in (*read, *texts, read, texts))
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -7500,11 +7667,13 @@ def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], 
         execution = row.get("execution")
         if isinstance(execution, dict) and execution.get("taskSupport") == "required":
             raise McpError(_TASK_ONLY)
+        client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
+        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
-                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments)), metadata)
+                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
-    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client.list_tools()]
+    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client._rows()]
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:

@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 import toolreg
 from toolreg import McpClient, McpError, ToolCall, ToolRegistry
 
+HERE = pathlib.Path(__file__).parent
 MCP1_SERVER = '''
 import sys
 import anyio
@@ -58,6 +59,21 @@ async def pings(context: Context) -> str:
     return "alive"
 
 server.run("stdio" if sys.argv[1] == "stdio" else "streamable-http")
+'''
+MCP2_SERVER = '''
+import sys
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("two")
+
+@server.tool()
+def add(a: int, b: int = 1) -> int:
+    "Add two integers."
+    return a + b
+
+if sys.argv[1] == "stdio":
+    server.run("stdio")
+else:
+    server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
 '''
 FASTMCP_SERVER = '''
 import sys
@@ -352,24 +368,56 @@ def test_every_tool_of_the_corpus_is_usable(shared, tmp_path):
     assert count >= 90
 
 
-DRIVER = '''
-import os, sys, toolreg
-with toolreg.McpClient(sys.argv[1]) as client:
-    names = [tool["name"] for tool in client.list_tools()]
-    if "add_numbers" in names:
-        print(client.call_tool("add_numbers", {"a": 5, "b": 3}))
-    if "test_reconnection" in names:
-        print(client.call_tool("test_reconnection"))
-'''
+ADDERS = {                      # more servers with a tool that adds, each of another SDK
+    "fastmcp3": ("mcp1_python", FASTMCP_SERVER, "2025-11-25", "2025-11-25"),
+    "fastmcp4": (None, FASTMCP_SERVER, "2025-11-25", "2026-07-28"),
+    "mcp1": ("mcp1_python", MCP1_SERVER, "2025-11-25", "2025-11-25"),
+    "mcp2": (None, MCP2_SERVER, "2025-11-25", "2026-07-28"),
+    "sdk1": ("node", None, "2025-11-25", "2025-11-25"),
+    "sdk2": ("node", None, "2025-11-25", "2026-07-28"),
+    "modern": ("node", None, "2026-07-28", "2026-07-28"),           # refuses a handshake
+}
 
 
-@pytest.mark.parametrize("scenario", ["initialize", "tools_call", "sse-retry"])
-def test_the_official_conformance_scenarios_pass(node, node_modules, tmp_path, scenario):
-    driver = tmp_path / "driver.py"
-    driver.write_text(DRIVER, "utf-8")
+@pytest.mark.parametrize("how", ["stdio", "http"])
+@pytest.mark.parametrize("kind", ADDERS)
+def test_fifty_calls_at_once_in_the_revision_that_each_sdk_prefers(request, tmp_path, node_modules, kind, how):
+    runner, source, over_stdio, over_http = ADDERS[kind]
+    program = tmp_path / "server.py"
+    program.write_text(source or "", "utf-8")
+    command = [request.getfixturevalue(runner) if runner else sys.executable, str(program)]
+    if source is None:
+        command[1:] = [str(HERE / "typescript_server.cjs"), str(node_modules), kind]
+    port = free_port()
+    arguments = ["stdio"] if how == "stdio" else [str(port)] if source is None else ["http", str(port)]
+    with contextlib.ExitStack() as stack:
+        command += arguments
+        transport = command if how == "stdio" else stack.enter_context(serving_http(command, port))
+        client = stack.enter_context(McpClient(transport))
+        registry = ToolRegistry()
+        registry.register_from_mcp(client)
+        results = registry.execute_tool_calls([ToolCall(str(n), "add", {"a": n, "b": 1}) for n in range(50)])
+        assert [result.content for result in results] == [str(n + 1) for n in range(50)]
+        assert [list(result.value.values()) for result in results] == [[n + 1] for n in range(50)]
+        assert client.server["protocolVersion"] == (over_stdio if how == "stdio" else over_http)
+
+
+SCENARIOS = {
+    "initialize": ["2025-06-18", "2025-11-25"], "tools_call": ["2025-06-18", "2025-11-25", "2026-07-28"],
+    "sse-retry": ["2025-11-25"], "request-metadata": ["2026-07-28"], "http-standard-headers": ["2026-07-28"],
+    "http-custom-headers": ["2026-07-28"], "http-invalid-tool-headers": ["2026-07-28"],
+    "sep-2322-client-request-state": ["2026-07-28"], "json-schema-ref-no-deref": ["2026-07-28"],
+    "json-schema-2020-12-preservation": ["2025-11-25", "2026-07-28"],
+    "elicitation-sep1034-client-defaults": ["2025-11-25"],
+}
+
+
+@pytest.mark.parametrize("scenario, revision", [(name, each) for name in SCENARIOS for each in SCENARIOS[name]])
+def test_the_official_conformance_scenarios_pass(node, node_modules, tmp_path, scenario, revision):
     runner = node_modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    driver = f"{sys.executable} {HERE / 'conformance_client.py'}"
+    command = [node, str(runner), "client", "--command", driver, "--scenario", scenario, "--spec-version", revision]
     folder = str(pathlib.Path(toolreg.__file__).parent)
-    command = [node, str(runner), "client", "--command", f"{sys.executable} {driver}", "--scenario", scenario]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": folder}, capture_output=True,
                           text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

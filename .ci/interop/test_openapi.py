@@ -127,7 +127,7 @@ def test_every_operation_of_a_real_swagger_2_document_becomes_a_tool(shared):
 def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_for_others_too(shared, capsys):
     documents = sorted((shared / "data" / "openapi").glob("*.json"))
     assert len(documents) >= 16
-    lines, refused, count = [], [], 0
+    lines, refused, count, left_out = [], [], 0, 0
     for path in documents:
         start = time.perf_counter()
         with warnings.catch_warnings():
@@ -143,6 +143,7 @@ def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_fo
         names = [tool.name for tool in tools]
         assert len(set(names)) == len(names) and all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names)
         assert all(reason for reason in tools.refused.values())
+        left_out += len(tools.refused)
         for tool in tools:
             count += 1
             jsonschema.Draft202012Validator.check_schema(tool.parameters)
@@ -151,9 +152,9 @@ def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_fo
             gemini, = ToolRegistry([tool]).get_schemas(api_format="gemini")
             genai_types.FunctionDeclaration.model_validate(gemini)
     with capsys.disabled():
-        print("\n" + "\n".join(lines))
+        print("\n" + "\n".join([*lines, f"{count} of {count + left_out} operations became tools"]))
     assert refused == ["learn_v3.1_webhook-example.json"]       # which has webhooks only
-    assert count > 280
+    assert count > 280 and count / (count + left_out) >= 0.99
 
 
 @pytest.mark.parametrize("version, info, theirs", [

@@ -567,3 +567,46 @@ def test_a_conversation_runs_through_the_sdk_of_mistral(streamed):
         ("call_0", "Paris: sunny, 21 °C"), ("call_1", "42")]
     assert answered["messages"][1]["content"][0]["thinking"] == thinking["thinking"]        # it has to come back
     assert history[-1]["content"] == "Sunny, and 42."
+
+
+def test_a_cut_answer_an_unknown_call_and_a_reason_go_through_the_sdk_of_mistral():
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    calls = [{"id": "c0", "index": 0, "function": {
+                 "name": "get_weather", "arguments": '{"location": "Paris", "toolcall_reason": "they asked"}'}},
+             {"id": "c1", "index": 1, "function": {"name": "multi_tool_use.parallel", "arguments": "{}"}}]
+    cut = [{"id": "c2", "index": 0, "function": {"name": "ping", "arguments": "{}"}}]
+    ran, reasons = [], []
+    registry = ToolRegistry([get_weather], think_augment=True, before_call=lambda call, reason: reasons.append(reason))
+    registry.register(lambda: ran.append(1), name="ping")
+    with serving({**chat_completion({"content": "", "tool_calls": calls}, "tool_calls"), "usage": usage},
+                 {**chat_completion({"content": "", "tool_calls": cut}, "length"), "usage": usage},
+                 {**CHAT_END, "usage": usage}) as server:
+        history = run_agent(mistral_model(server.url), "How is Paris?", registry)
+        asked, answered, ended = server.requests
+    assert reasons == ["they asked"] and not ran and "toolcall_reason" in json.dumps(asked["tools"])
+    assert [call["function"]["name"] for call in answered["messages"][1]["tool_calls"]] == [
+        "get_weather", "multi_tool_use_parallel"]                       # legal in the history
+    assert [message["content"] for message in history[2:3]] == ["Paris: sunny, 21 °C"]
+    assert "there is no tool" in history[3]["content"] and "the text ends too early" in ended["messages"][-1]["content"]
+
+
+def test_a_cut_answer_an_unknown_call_and_a_reason_go_through_the_sdk_of_ollama():
+    def answer(*calls, reason="stop"):
+        return {**OLLAMA, "done_reason": reason, "message": {"role": "assistant", "content": "", "tool_calls": [
+            {"function": {"name": name, "arguments": arguments}} for name, arguments in calls]}}
+
+    ran, reasons = [], []
+    registry = ToolRegistry([get_weather], think_augment=True, before_call=lambda call, reason: reasons.append(reason))
+    registry.register(lambda: ran.append(1), name="ping")
+    with serving(answer(("get_weather", {"location": "Paris", "toolcall_reason": "they asked"}), ("a.b", {})),
+                 answer(("ping", {}), reason="length"),
+                 {**OLLAMA, "message": {"role": "assistant", "content": "Sunny."}}) as server:
+        client = ollama.Client(host=server.url)
+        history = run_agent(lambda messages, tools, tool_choice: client.chat(model="m", messages=messages, tools=tools),
+                            "How is Paris?", registry)
+        asked, answered, ended = server.requests
+    assert reasons == ["they asked"] and not ran and "toolcall_reason" in json.dumps(asked["tools"])
+    assert [call["function"]["name"] for call in answered["messages"][1]["tool_calls"]] == ["get_weather", "a_b"]
+    assert answered["messages"][1]["tool_calls"][0]["function"]["arguments"]["location"] == "Paris"     # an object
+    assert history[2]["content"] == "Paris: sunny, 21 °C" and "there is no tool" in history[3]["content"]
+    assert "the text ends too early" in ended["messages"][-1]["content"]
