@@ -68,7 +68,7 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats types contracts strict responses anthropic gemini streams importers classes "
+CHAPTERS = ("async elsewhere schema formats notes types contracts strict responses anthropic gemini streams importers classes "
             "langchain network openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
@@ -5490,6 +5490,111 @@ def test_a_copy_without_the_chapter_does_not_assert_formats(tmp_path, monkeypatc
 
 
 # ---------------------------------------------------------------------------
+# notes: limits, texts and checks of annotated-types and pydantic, in Annotated or as a default
+# ---------------------------------------------------------------------------
+class Says:
+    """Is like what annotated-types and pydantic put into Annotated."""
+
+    def __init__(self, **said):
+        self.__dict__.update(said)
+
+
+class Predicate(Says):
+    """Be named as a note of annotated-types."""
+
+
+class AfterValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class BeforeValidator(Says):
+    """Be named as a note of pydantic."""
+
+
+class Field(Says):
+    """Is like what pydantic's `Field(...)` gives, as far as we look."""
+
+    default = ...
+    default_factory = None
+
+    def is_required(self):
+        return self.default is ... and self.default_factory is None
+
+    def get_default(self, call_default_factory):
+        return self.default_factory() if self.default_factory else self.default
+
+
+def test_without_the_chapter_notes_are_refused_by_its_name(tmp_path, monkeypatch):
+    core = load_copy(without({"notes"}), tmp_path, monkeypatch)
+    for note in (Says(ge=1), Says(pattern="a"), Predicate(func=bool), Says(metadata=[Says(ge=1)])):
+        with pytest.raises(core.ToolDefinitionError) as caught:
+            core.schema_of(Annotated[str, note])
+        assert f'{type(note).__name__} needs the chapter "notes" (cut from this copy)' in str(caught.value)
+
+    def look(n: int = Field(default=3)): ...
+    with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "notes"'):
+        core.parameters_of(look)
+
+
+class Known:
+    def holds(self, value):
+        return value == "a"
+
+
+def test_functions_in_notes_are_called_with_what_was_read_or_refused():
+    of_method = Annotated[str, Predicate(func=Known().holds)]
+    assert from_json(of_method, "a") == "a"
+    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
+        from_json(of_method, "b")
+    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
+        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
+    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
+        schema_of(set[Annotated[str, AfterValidator(func=list)]])
+    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
+    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
+    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
+        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
+            schema_of(Annotated[int, note])
+        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
+            ToolRegistry().register(annotated_with(note), name="f")
+
+
+def annotated_with(note):
+    def func(n: Annotated[int, note]): ...
+    return func
+
+
+def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
+    with pytest.raises(ToolDefinitionError, match="NaN as a limit has no JSON form"):
+        schema_of(Annotated[float, Says(ge=math.nan)])
+    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
+    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
+        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
+
+
+def test_a_field_as_a_default_is_read():
+    def look(
+        place: str = Field(description="Where."),
+        days: int = Field(default=3, metadata=[Says(ge=1)]),
+        when: datetime.date = Field(default=None),          # noqa: B008
+        tags: list = Field(default_factory=list),           # noqa: B008
+    ):
+        return place, days, when, tags
+
+    assert parameters_of(look) == object_with(
+        ["place"],
+        place={**STRING, "description": "Where."},
+        days={**INTEGER, "minimum": 1, "default": 3},
+        when={"anyOf": [text_with(format="date"), NULL], "default": None},
+        tags=array_of({}),
+    )
+    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
+    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
+    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
+    assert made[0] is not made[1]
+
+
+# ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
 # ---------------------------------------------------------------------------
 class Modelled:
@@ -5612,38 +5717,6 @@ class OddPydanticLike(PydanticLike):
     @classmethod
     def model_json_schema(cls):
         return {"type": "object", "properties": {"name": {"pattern": "("}}}
-
-
-class Says:
-    """Is like what annotated-types and pydantic put into Annotated."""
-
-    def __init__(self, **said):
-        self.__dict__.update(said)
-
-
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class Field(Says):
-    """Is like what pydantic's `Field(...)` gives, as far as we look."""
-
-    default = ...
-    default_factory = None
-
-    def is_required(self):
-        return self.default is ... and self.default_factory is None
-
-    def get_default(self, call_default_factory):
-        return self.default_factory() if self.default_factory else self.default
 
 
 @dataclasses.dataclass(init=False)
@@ -5845,34 +5918,6 @@ def test_a_type_that_grows_without_end_is_refused():
         schema_of(Growing[int])
 
 
-class Known:
-    def holds(self, value):
-        return value == "a"
-
-
-def test_functions_in_notes_are_called_with_what_was_read_or_refused():
-    of_method = Annotated[str, Predicate(func=Known().holds)]
-    assert from_json(of_method, "a") == "a"
-    with pytest.raises(ToolArgumentError, match='"b" is refused .by holds.'):
-        from_json(of_method, "b")
-    with pytest.raises(ToolDefinitionError, match="Predicate has no JSON form"):
-        schema_of(Annotated[int, Predicate(func=lambda value, info: True)])
-    with pytest.raises(ToolDefinitionError, match="items that can be hashed"):
-        schema_of(set[Annotated[str, AfterValidator(func=list)]])
-    doubled = Annotated[int, AfterValidator(func=lambda number: number * 2), Predicate(func=lambda number: number < 9)]
-    assert (from_json(doubled, 4.0), from_json(Annotated[str, Predicate(func=str.islower)], "a")) == (8, "a")
-    for note in (BeforeValidator(func=int), AfterValidator(func=lambda value, info: value)):
-        with pytest.raises(ToolDefinitionError, match=f"^schema_of: {type(note).__name__} has no JSON form"):
-            schema_of(Annotated[int, note])
-        with pytest.raises(ToolDefinitionError, match=f'"f": n: {type(note).__name__} has no JSON form .write'):
-            ToolRegistry().register(annotated_with(note), name="f")
-
-
-def annotated_with(note):
-    def func(n: Annotated[int, note]): ...
-    return func
-
-
 def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules():
     assert schema_of(AttrsLike) == {
         "description": "Is like an attrs class, as far as we look.",
@@ -5921,14 +5966,6 @@ def test_keys_that_become_equal_are_an_error_and_no_loss(annotation, wire, same)
         from_json(annotation, wire)
     assert [(error.path, error.message) for error in caught.value.errors] == [
         ((same[0],), f'is the same key as "{same[1]}"')]
-
-
-def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
-    with pytest.raises(ToolDefinitionError, match="NaN as a limit has no JSON form"):
-        schema_of(Annotated[float, Says(ge=math.nan)])
-    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
-    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
-        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
 
 
 def test_results_of_models_follow_their_own_choice_of_aliases():
@@ -6003,7 +6040,7 @@ def test_none_is_allowed_beside_an_alias_that_does_not_allow_it():
     assert is_valid({"alias": None}, schema) and schema["properties"]["alias"]["default"] == 1
 
 
-def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_name(tmp_path, monkeypatch):
+def test_without_the_chapter_its_types_keys_and_names_are_refused_by_its_name(tmp_path, monkeypatch):
     core = load_copy(without({"types"}), tmp_path, monkeypatch)
     needs = 'needs the chapter "types" (cut from this copy)'
     for annotation, subject in [
@@ -6012,16 +6049,10 @@ def test_without_the_chapter_its_types_notes_keys_and_names_are_refused_by_its_n
             (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
             (datetime.timedelta, "datetime.timedelta"), (list[fractions.Fraction], "fractions.Fraction"),
             (Optional[ipaddress.IPv6Address], "ipaddress.IPv6Address"),
-            ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"'), (Annotated[int, Says(ge=1)], "Says"),
-            (Annotated[str, Says(pattern="a")], "Says"), (Annotated[int, Predicate(func=bool)], "Predicate"),
-            (Annotated[int, Says(metadata=[Says(ge=1)])], "Says")]:
+            ("int", 'the text "int"'), (typing.List["Nowhere"], 'the text "Nowhere"')]:
         with pytest.raises(core.ToolDefinitionError) as caught:
             core.schema_of(annotation)
         assert f"{subject} {needs}" in str(caught.value)
-
-    def look(n: int = Field(default=3)): ...
-    with pytest.raises(core.ToolDefinitionError, match=r'n: (\w+\.)?Field needs the chapter "types"'):
-        core.parameters_of(look)
     for value in (Modelled(), Attrs(), Frame(), Chunk("x")):
         assert core.to_json([value]) == [f"<{type(value).__name__} {needs}>"]
 
@@ -6035,28 +6066,6 @@ def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(mak
     }
     assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
     assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
-
-
-def test_a_field_as_a_default_is_read():
-    def look(
-        place: str = Field(description="Where."),
-        days: int = Field(default=3, metadata=[Says(ge=1)]),
-        when: datetime.date = Field(default=None),          # noqa: B008
-        tags: list = Field(default_factory=list),           # noqa: B008
-    ):
-        return place, days, when, tags
-
-    assert parameters_of(look) == object_with(
-        ["place"],
-        place={**STRING, "description": "Where."},
-        days={**INTEGER, "minimum": 1, "default": 3},
-        when={"anyOf": [text_with(format="date"), NULL], "default": None},
-        tags=array_of({}),
-    )
-    assert bound_and_called(look, {"place": "a"}) == ("a", 3, None, [])
-    assert bound_and_called(look, {"place": "a", "days": 1.0, "tags": [1]}) == ("a", 1, None, [1])
-    made = [bound_and_called(look, {"place": "a"})[3] for _ in range(2)]
-    assert made[0] is not made[1]
 
 
 MODULE = """

@@ -29,8 +29,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, types, contracts, strict, responses, anthropic, gemini, streams,
-importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+async, elsewhere, schema, formats, notes, types, contracts, strict, responses, anthropic, gemini,
+streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ _CHAPTERS: dict[str, str] = {
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "types": "class-of-elsewhere note-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
+    "notes": "note-of-elsewhere",
+    "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
              "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
     "contracts": "parameters=",
 }
@@ -4722,31 +4723,10 @@ _FORMATS.update({
 
 
 # ---------------------------------------------------------------------------
-# types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4
+# notes: limits, texts and checks of annotated-types and pydantic, in Annotated or as a default
+#    uses 1 3 4
 # ---------------------------------------------------------------------------
-def _attrs_name(attribute: Any) -> str:
-    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
-def _dump(model: Any) -> Any:
-    """Write a pydantic model under its aliases, unless it says otherwise."""
-    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
-
-
-_WRITERS_BY_SHAPE[:0] = [
-    (_has_any("model_dump"), _dump),
-    (_has_any("__attrs_attrs__"),
-     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
-    (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
-    (_has_any("to_pylist"), lambda value: value.to_pylist()),
-    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"), lambda value: value.to_dict(orient="records")),
-]
-
-
-# --- notes of annotated-types, pydantic and their like: known by the attributes that they have
+# a note is known by the attributes that it has
 _TEXTS_IN_NOTES = {"pattern": "pattern", "description": "description", "documentation": "description"}
 # the limits that a note may set -> (keyword, what holds, what is wrong where it does not)
 _LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
@@ -4840,6 +4820,31 @@ def _split_default(field: _Field) -> _Field:
 
 _NOTES.insert(0, (lambda note: True, _with_note))
 _DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
+
+
+# ---------------------------------------------------------------------------
+# types: pydantic, attrs, generics, keys that are no text, names that only callers know
+#    uses 1 2 3 4 notes
+# ---------------------------------------------------------------------------
+def _attrs_name(attribute: Any) -> str:
+    """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
+    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
+    return name
+
+
+def _dump(model: Any) -> Any:
+    """Write a pydantic model under its aliases, unless it says otherwise."""
+    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+
+
+_WRITERS_BY_SHAPE[:0] = [
+    (_has_any("model_dump"), _dump),
+    (_has_any("__attrs_attrs__"),
+     lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
+    (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
+    (_has_any("to_pylist"), lambda value: value.to_pylist()),
+    (lambda kind: hasattr(kind, "to_dict") and hasattr(kind, "columns"), lambda value: value.to_dict(orient="records")),
+]
 
 
 # --- names that are not found where an annotation stands
