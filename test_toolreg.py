@@ -9227,6 +9227,7 @@ UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
     (None, {"structuredContent": {"n": 1}, "content": [{"type": "text", "text": '{ "n":1 }'}]}, '{ "n":1 }', {"n": 1}),
     (None, {"structuredContent": {"result": "one"}, "content": [{"type": "text", "text": "one"}]}, "one",
      {"result": "one"}),
+    (None, {"structuredContent": {"sum": 3}, "content": [{"type": "text", "text": "3"}]}, "3", {"sum": 3}),
     (None, {"structuredContent": {"result": ["a", 2]}, "content": [{"type": "text", "text": text} for text in "a2"]},
      "a\n2", {"result": ["a", 2]}),
     (None, {"structuredContent": {"code": 7}, "content": [{"type": "text", "text": "no"}], "isError": True},

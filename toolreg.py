@@ -7662,8 +7662,8 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
 
 
 def _is_said(structured: Any, texts: list[Any]) -> bool:
-    """Tell whether texts say what is structured, or its `result`: one as JSON or as it is, or all as the items."""
-    inner = structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
+    """Tell whether texts say what is structured, or its only value: one as JSON or as it is, or all as the items."""
+    inner = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else structured
     read = []
     for text in texts:
         try:
