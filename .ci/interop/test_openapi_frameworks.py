@@ -2,7 +2,9 @@
 import contextlib
 import http.server
 import json
+import os
 import pathlib
+import signal
 import socket
 import ssl
 import subprocess
@@ -28,7 +30,7 @@ def running(*command, path="/"):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     child = subprocess.Popen([sys.executable, *(str(part).format(port=port) for part in command)],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         for _ in range(200):
             assert child.poll() is None, "the server ended"
@@ -37,7 +39,7 @@ def running(*command, path="/"):
             time.sleep(0.1)
         yield f"http://127.0.0.1:{port}{path}"
     finally:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)        # with its workers
         child.wait()
 
 
