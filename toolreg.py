@@ -8426,9 +8426,10 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     `results`: of the calls, for their times and media. Whatever the messages hold, it cannot pass for another row,
     a terminal's command, Mermaid's syntax or markup. The page needs no network, no script and no other file.
     """
-    if style not in _TRACE_STYLES:
+    styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
+    if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
+    return styles[style](_said(messages, {result.tool_call_id: result for result in results}))
 
 
 def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
@@ -8440,8 +8441,8 @@ def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
             raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
         speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
         blocks = plain.get("content") or plain.get("parts")
-        for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            yield from _said_in(piece, speaker, names, results)
+        for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
+            yield from _said_in(block, speaker, names, results)
         for call in parse_tool_calls(message) if speaker == "model" else ():
             names[call.id] = call.name
             arguments, reason = _split_reason(_object(call), False)
@@ -8452,29 +8453,27 @@ def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
                 yield "reason", {"text": reason}
 
 
-def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
+def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
-    import base64
-    piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(piece.get, keys)), ("", ""))
-    text: Any = _plain_text(piece[said]) if said else piece.get("text") or piece.get("content")
+    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
+    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
+    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
     if said:
-        id = str(piece[key])
+        id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
-        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
+        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
         yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
+            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        for media in result.media:
-            yield "image", {"text": f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"}
-    elif text and isinstance(text, str):
+        images += [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
+    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    image = piece.get("image_url") or piece.get("source") or piece.get("inlineData")        # as the APIs spell it
-    if isinstance(image, dict) and "data" in image:
-        image = f"data:{image.get('media_type') or image.get('mimeType')};base64,{image['data']}"
-    image = image.get("url") if isinstance(image, dict) else image
-    if isinstance(image, str):
-        yield "image", {"text": image}
+    for image in filter(None, images):
+        if isinstance(image, dict):
+            kind = image.get("media_type") or image.get("mimeType")
+            image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
+        if isinstance(image, str):
+            yield "image", {"text": image}
 
 
 def _plain_text(content: Any) -> str:
@@ -8501,23 +8500,23 @@ def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
     arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
     for kind, words in said:
-        if kind == "call":
-            arguments[words["id"]] = words["text"]
-        if kind == "result":
-            words = {**words, "arguments": arguments.get(words["id"], "")}
-            tools.setdefault(words["name"], f"T{len(tools) + 1}")
         drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
-    parts = ["actor U as user", "participant M as model", "participant R as registry",
-             *(f"participant {short} as {_in_diagram(name)}" for name, short in tools.items())]
-    return "\n    ".join(["sequenceDiagram", *parts, *lines])
+        if kind == "call":
+            arguments[words["id"]] = drawn["text"]
+        if kind == "result":
+            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
+            drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
+        lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
+    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
+    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
 
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
     obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
+    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
+             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
+    return "<br/>".join(lines) or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8526,63 +8525,38 @@ _PAGE = """<!doctype html>
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
 body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
-section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
+details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
 .call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
+summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
 pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
-h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
-</style></head><body>
-<h1>A conversation with tools</h1>
+:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+</style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-_FOLDED = '<details class="{{kind}}" open><summary>{}</summary><pre>\n{{text}}</pre></details>'
-_PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
-    "call": _FOLDED.format("calls <b>{name}</b> [{id}]"),
-    "result": _FOLDED.format("<b>{name}</b> answers [{id}]{time}"),
-    "error": _FOLDED.format("<b>{name}</b> fails [{id}]{time}"),
-    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
-}
-_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
 # pictures that a browser only paints: SVG, say, could do more
 _PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
 
 
 def _page(said: _Said) -> str:
-    """Write a page of HTML; nothing is cut, and an image that is not in the messages themselves stays an address."""
+    """Write a page of HTML: the rows of a text, each to be folded, with nothing cut."""
     import html
-    rows = []
+    folded = []
     for kind, words in said:
-        kind = "picture" if kind == "image" and _PAINTED.match(words["text"]) else kind
-        text = _indented(words["text"]) if "name" in words else words["text"]
-        safe = {key: html.escape(_seen(word, len(word))) for key, word in {**words, "text": text}.items()}
-        rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
-    return _PAGE.format("\n".join(rows))
-
-
-def _indented(text: str) -> str:
-    """Spread JSON over lines, where nothing but white space changes by it."""
-    spread = _caught(lambda: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
-    return spread if "".join(spread.split()) == "".join(text.split()) else text
-
-
-_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
-    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
-
-
-def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult] = ()) -> None:
-    """Write the files that are asked for by --mermaid and --html."""
-    for style in ("mermaid", "html"):
-        if path := getattr(options, style):
-            with open(path, "w", encoding="utf-8") as file:
-                print(trace(messages, results, style=style), file=file)
+        text, head = words["text"], _TRACE_ROWS[kind][0].format(**{**words, "text": ""})
+        spread = _caught(lambda text=text: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
+        if "".join(spread.split()) == "".join(text.split()):        # JSON, where nothing but white space changes by it
+            text = spread
+        head, safe = (html.escape(_seen(each, len(each))) for each in (head, text))
+        is_picture = kind == "image" and _PAINTED.match(text)       # any other stays an address
+        body = f'<img src="{safe}" alt="an image">' if is_picture else f"<pre>\n{safe}</pre>"
+        folded.append(f'<details class="{kind}" open><summary>{head}</summary>{body}</details>')
+    return _PAGE.format("\n".join(folded))
 
 
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8604,8 +8578,6 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8637,20 +8609,19 @@ def _lesson_2(scripted_model: Any, trace: Any) -> None:
 def _lesson_3(scripted_model: Any, trace: Any) -> None:
     """Three ways to route a call to its function: an if for each, a table, a registry."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, arguments: dict[str, str]) -> str | None:
+    def by_if(name: str, city: str) -> str | None:
         if name == "get_weather":
-            return get_weather(**arguments)
+            return get_weather(city)
         return None                                     # a forgotten or invented name: nobody hears of it
 
     table = {"get_weather": get_weather}
     registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
+        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
         try:
-            print("  by table:", table[name](city="Oslo"))
+            print("  by table:", table[name]("Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
@@ -8661,8 +8632,6 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
-    import typing  # noqa: F401         # annotations use it
-
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
         "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
@@ -8733,20 +8702,20 @@ _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
 def _lesson(options: Any) -> None:
     """Print a lesson's program and run it; without a number, list the lessons."""
     import textwrap
-    shown: list[Any] = []
 
     def show(messages: list[Any]) -> str:
-        shown.extend(messages)
+        options.shown += messages
         return trace(messages)
     if options.number:
         lesson = _LESSONS[options.number - 1]
         program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
+        used = re.compile(rf"\b({'|'.join(['json', 'typing', *__all__])})\b").findall(program)
+        imports = [f"import {name}\n" for name in ("json", "typing") if name in used]
+        names = ", ".join(name for name in __all__ if name in used)
         model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n\nfrom toolreg import {', '.join(names)}\n{program}")
-        print("=== What it prints ===\n")
+        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
+        print(f"{''.join(imports)}from toolreg import {names}\n\n{program}\n=== What it prints ===\n")
         lesson(scripted_model if model is None else lambda *script: model, show)
-        _draw(options, shown)
     print("\n=== Lessons: python toolreg.py lesson N ===")
     for number, lesson in enumerate(_LESSONS, 1):
         print(f"{number}  {lesson.__doc__}")
@@ -8755,8 +8724,7 @@ def _lesson(options: Any) -> None:
 # --- vendor: a copy of this file that has the chapters that one needs
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
-_SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
 
 
 def _source_of(thing: Any) -> str:
@@ -8790,9 +8758,8 @@ def _with_chapters(text: str, kept: Sequence[str]) -> str:
     text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
     listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
     text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    mounted = set(re.findall(r"^\w+\.(\w+) = ", text, re.MULTILINE))
-    text = re.sub(r"^    (\w+): ClassVar\[[^=\n]+\n", lambda method: method[0] * (method[1] in mounted), text,
-                  flags=re.MULTILINE)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
     tree, lines = ast.parse(text), text.splitlines(keepends=True)
     used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
     imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
@@ -8807,7 +8774,7 @@ def _vendor(options: Any) -> None:
     import hashlib
     import textwrap
     source = _source_of(sys.modules[__name__])
-    body = _SEALED.split(source)[-1]        # of a copy: without its first lines
+    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
     chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
     uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
     if options.list:
@@ -8819,33 +8786,32 @@ def _vendor(options: Any) -> None:
     kept = _wanted(uses, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
-    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
     about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
     text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
             f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
+            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
+            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Write a copy to a file, but not over one that vendor did not make, or that is not as it made it; or print it."""
+def _sealed(body: str) -> str:
     import hashlib
-    if path is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(text, end="")
-        return
-    if os.path.exists(path) and not force:
+    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
+            f"{body}")
+
+
+def _put(path: str | None, text: str, force: bool) -> None:
+    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
+    if path and os.path.exists(path) and not force:
         with open(path, encoding="utf-8", errors="replace") as file:
-            *head, body = _SEALED.split(file.read())
-        if not head or head[-1] != hashlib.sha256(body.encode()).hexdigest():
-            what = "was changed after vendor made it" if head else "is no copy that vendor made"
+            _, *body = _SEAL.split(old := file.read())
+        if not body or not old.endswith(_sealed(body[-1])):
+            what = "was changed after vendor made it" if body else "is no copy that vendor made"
             raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
+    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
         file.write(text)
 
 
@@ -8864,7 +8830,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that options and environment name; on a terminal it shows that one has to wait."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
+    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
              if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
     provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
@@ -8884,93 +8850,87 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     return waiting
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    streamed, results = list[str](), dict[str, ToolResult]()
+class _Chat:
+    """Be a conversation of a person, a model and the tools of a module, which is kept in a file where one is named."""
 
-    def stream(text: str) -> None:
-        print(_row("model", {"text": text})[8 if streamed else 0:], end="", flush=True)
-        streamed.append(text)
+    def __init__(self, options: Any) -> None:
+        self.options, self.messages, self.results, self.streamed = options, options.shown, options.results, False
+        self.model = _model_of(options, self.stream if options.stream else None)
+        self.tools = _tools_at(options.target)
+        self.registry = self.tools.copy(
+            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
+            max_workers=1 if options.ask else self.tools.max_workers)
+        if options.save and os.path.exists(options.save):
+            with open(options.save, encoding="utf-8") as file:
+                saved = _caught(_read_json, file.read()).value
+            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
+                raise ToolRegError(f"{options.save}: holds no messages")
+            self.messages += saved
+        elif options.system:
+            self.messages.append({"role": "system", "content": options.system})
 
-    model = _model_of(options, stream if options.stream else None)
-    registry = _watched(_tools_at(options.target), options, results)
-    messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
-    talking = options.question is None and sys.stdin.isatty()
-    for question in _questions() if talking else [sys.stdin.read() if options.question is None else options.question]:
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(messages, model.api_format)]
-        messages += build_tool_result_messages(stopped, api_format=model.api_format)        # no API takes calls without
-        asked = {"role": "user", "content": question}
-        try:
-            loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
-                              tool_choice=options.choice)
-            new = _recorded(itertools.chain([asked], loop), messages, options.save)
-            if talking:
-                next(new)                   # who has typed it has seen it
-            for kind, words in _said(new, results):
-                print("" if kind == "model" and streamed else _row(kind, words), flush=True)
-                streamed.clear()
-        except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-            print(end="\n" * bool(streamed))        # it broke off within a line
-            streamed.clear()
-            if not talking:
-                raise
-            _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        finally:
-            _draw(options, messages, results.values())
+    def stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
 
-
-def _questions() -> Iterator[str]:
-    """Yield what a person writes, line by line, until Ctrl-D."""
-    try:
-        import readline  # noqa: F401       # lines can be edited where it is
-    except ImportError:
-        pass
-    print("Ctrl-C stops an answer, Ctrl-D ends.")
-    with contextlib.suppress(EOFError):
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):            # half a line is given up, not the conversation
-                if question := input("\n> ").strip():
-                    yield question
-    print()
-
-
-def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
-    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
-    before, after = registry.before_call, registry.after_call
-
-    def allow(call: ToolCall, reason: str | None) -> Any:
-        if options.ask:
+    def allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.options.ask:
             print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
                 raise ToolError(_NOT_ALLOWED)
-        return before and before(call, reason)
+        return self.tools.before_call and self.tools.before_call(call, reason)
 
-    def keep(call: ToolCall, result: ToolResult) -> Any:
-        results[result.tool_call_id] = result
-        return after and after(call, result)
-    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
-                         max_workers=1 if options.ask else registry.max_workers)
+    def keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def turn(self, question: str) -> Iterator[dict[str, Any]]:
+        """Yield what is said until the model has answered; it is in the list, and in the file, before it is shown."""
+        api_format, options = self.model.api_format, self.options
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        asked = {"role": "user", "content": question}
+        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice)
+        for message in itertools.chain([asked], loop):
+            self.messages.append(message)
+            if options.save:
+                with open(f"{options.save}.new", "w", encoding="utf-8") as file:
+                    json.dump(to_json(self.messages), file, ensure_ascii=True, indent=1)
+                os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
+            yield message
+
+    def answer(self, question: str, echo: bool) -> None:
+        """Show a turn as it goes; `echo`: the question, too."""
+        try:
+            for kind, words in itertools.islice(_said(self.turn(question), self.results), not echo, None):
+                print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                self.streamed = False
+        finally:
+            print(end="\n" * self.streamed)             # it broke off within a line
+            self.streamed = False
 
 
-def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
-    """Pass new messages on, and keep them: in the list, and in the file if there is one."""
-    for message in new:
-        messages.append(message)
-        if path:
-            with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump(to_json(messages), file, ensure_ascii=True, indent=1)
-            os.replace(f"{path}.new", path)             # at once: what is there is never half a file
-        yield message
-
-
-def _saved(path: str | None) -> list[Any]:
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        messages = _caught(_read_json, file.read()).value
-    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
-        raise ToolRegError(f"{path}: holds no messages")
-    return messages
+def _chat(options: Any) -> None:
+    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    chat = _Chat(options)
+    if options.question is None and not sys.stdin.isatty():
+        options.question = sys.stdin.read()
+    if options.question is not None:
+        chat.answer(options.question, True)
+        return
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401       # lines can be edited where it is
+    print("Ctrl-C stops an answer, Ctrl-D ends.")
+    with contextlib.suppress(EOFError):
+        while True:
+            try:
+                if question := input("\n> ").strip():
+                    chat.answer(question, False)
+            except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+                _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+    print()
 
 
 # --- the other commands
@@ -9018,9 +8978,8 @@ def _from_chapter(word: str) -> Any:
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    drive, rest = os.path.splitdrive(target)
-    place, _, name = rest.partition(":")
-    module = _module_at(place := drive + place)
+    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    module = _module_at(place)
     registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
     found: Any = registry
     if name:
@@ -9058,12 +9017,12 @@ def _module_at(place: str) -> Any:
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
-    python = os.path.dirname(os.__file__)
-    frames = [(frame.filename, frame.lineno, frame.line) for frame in traceback.extract_tb(error.__traceback__)
-              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__] if error else []
+    others = (os.path.dirname(os.__file__), "<frozen ", __file__)
+    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
     if isinstance(error, SyntaxError) and error.text:
-        frames.append((error.filename or "", error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*frame) for frame in frames[-3:])
+        lines.append((str(error.filename), error.lineno, error.text.strip()))
+    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
 
 
 _SWITCH = {"action": "store_true"}
@@ -9105,28 +9064,25 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 
 
 def _options_of(argv: Sequence[str]) -> Any:
+    """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
+    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
+    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
+                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, example, arguments) in _COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__,
-                                      epilog=f"example: python toolreg.py {example}")
-        command.set_defaults(run=run)
-        for argument, settings in arguments.items():
-            command.add_argument(argument, **settings)
-    options, more = parser.parse_known_args(argv)
-    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
-        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
-    if more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
-    return options
+    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
+    name = parser.parse_args(argv[:1]).command
+    run, example, arguments = _COMMANDS[name]
+    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
+    for argument, settings in arguments.items():
+        command.add_argument(argument, **settings)
+    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
 
 
 def _print_error(error: object) -> None:
@@ -9143,7 +9099,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
         options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
-        options.run(options)
+        try:
+            options.run(options)
+        finally:
+            for style in ("mermaid", "html"):
+                if path := getattr(options, style, None):
+                    with open(path, "w", encoding="utf-8") as file:
+                        print(trace(options.shown, options.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
