@@ -6010,10 +6010,8 @@ class _Wire(io.RawIOBase):
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
-        try:
+        with contextlib.suppress(OSError):  # the far side was faster
             self.socket.shutdown(2)         # both ways
-        except OSError:
-            pass                            # the far side was faster
 
     def close(self) -> None:
         self.socket.close()
@@ -8034,14 +8032,62 @@ _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safe
 _USAGE_LOCK = _thread.allocate_lock()
 
 
+class _Endpoint(NamedTuple):
+    """How one API is asked, and where its answers, and the events of its streams, say what."""
+
+    path: str                               # {} is the model; a version only where base_url has none
+    key: str                                # the header of the key; {} is the key
+    history: str                            # where the messages stand
+    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
+    message: Callable[[Any], Any]           # the assistant message in a whole answer
+    text: Callable[[Any], str]              # what is given out of an answer or an event
+    system: str = ""                        # where the first system messages stand, if not in the history
+    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    headers: dict[str, str] = {}
+    streamed: dict[str, Any] = {"stream": True}
+    stream_path: str = ""                   # where it is another one
+
+
+_ENDPOINTS = {              # each is used where _APIS has its format
+    "openai-chat": _Endpoint(
+        "/chat/completions", "authorization: Bearer {}", "messages",
+        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
+        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
+        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
+        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
+                                   for choice in event.get("choices") or () if not choice.get("index")),
+        streamed={"stream": True, "stream_options": {"include_usage": True}}),
+    "openai-responses": _Endpoint(
+        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        message=lambda answer: [{**item} for item in answer["output"]],
+        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
+            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
+    "anthropic": _Endpoint(
+        "/v1/messages", "x-api-key: {}", "messages", system="system", headers={"anthropic-version": "2026-10-21"},
+        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
+        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
+        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
+    "gemini": _Endpoint(
+        "/v1/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction",
+        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
+               "totalTokenCount"),
+        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
+        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
+                                   for part in (candidate.get("content") or {}).get("parts") or ()
+                                   if not part.get("thought"))),
+}
+
+
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
     sent = {key: value for key, value in message.items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
     for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
-        function = call["function"]
-        function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
+        arguments = call["function"].get("arguments")
+        call["function"]["arguments"] = _write_json(_object(ToolCall("", "", arguments)))
         call.setdefault("type", "function")
     return sent
 
@@ -8067,56 +8113,6 @@ def _gemini_body(asked: dict[str, Any]) -> dict[str, Any]:
                 tool for tool in tools if "name" not in tool],
             "toolConfig": choice if declared else None}
     return {**{key: asked[key] for key in _BESIDE if key in asked}, **{key: said[key] for key in said if said[key]}}
-
-
-class _Endpoint(NamedTuple):
-    """How one API is asked, and where its answers, and the events of its streams, say what."""
-
-    path: str                               # {} is the model
-    key: str                                # the header of the key; {} is the key
-    history: str                            # where the messages stand
-    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
-    message: Callable[[Any], Any]           # the assistant message in a whole answer
-    text: Callable[[Any], str]              # what is given out of an answer or an event
-    system: str = ""                        # where the first system messages stand, if not in the history
-    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    version: str = ""                       # stands before the path, where base_url names none
-    headers: dict[str, str] = {}
-    streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
-
-
-_ENDPOINTS = {              # each is used where _APIS has its format
-    "openai-chat": _Endpoint(
-        "/chat/completions", "authorization: Bearer {}", "messages",
-        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
-        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
-        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
-        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
-                                   for choice in event.get("choices") or () if not choice.get("index")),
-        streamed={"stream": True, "stream_options": {"include_usage": True}}),
-    "openai-responses": _Endpoint(
-        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
-        message=lambda answer: [{**item} for item in answer["output"]],
-        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
-            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
-    "anthropic": _Endpoint(
-        "/messages", "x-api-key: {}", "messages", system="system",
-        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
-        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
-        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
-        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or ""),
-        version="/v1", headers={"anthropic-version": "2026-10-21"}),
-    "gemini": _Endpoint(
-        "/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction", body=_gemini_body,
-        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
-               "totalTokenCount"),
-        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
-        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
-                                   for part in (candidate.get("content") or {}).get("parts") or ()
-                                   if not part.get("thought")),
-        version="/v1", streamed={}, stream_path="/{}:streamGenerateContent?alt=sse"),
-}
 
 
 class HttpModel:
@@ -8150,9 +8146,9 @@ class HttpModel:
         place, _, query = base_url.partition("?")
         path = (self.stream and self._api.stream_path) or self._api.path
         path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
-        place = place.rstrip("/").removesuffix(path)
-        version = "" if re.search(r"/v\d\w*(/|$)", place) else self._api.version
-        return place + version + path + (("&" if "?" in path else "?") + query if query else "")
+        place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
+        path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
+        return place + path + (("&" if "?" in path else "?") + query if query else "")
 
     def __call__(self, *, messages: Iterable[Any], tools: Iterable[Any] = (), tool_choice: Any = None) -> Any:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
@@ -8178,8 +8174,9 @@ class HttpModel:
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
         api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
-        choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
-        asked.update({"tools": tools, "tool_choice": choice} if tools else {})
+        if tools:
+            choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
+            asked.update(tools=tools, tool_choice=choice)
         if api.system:
             first = list(itertools.takewhile(lambda each: each.get("role") in ("system", "developer"), history))
             told = [block for said in (asked.get(api.system), *first) for block in _blocks_of(said)]
@@ -8237,15 +8234,13 @@ class HttpModel:
 
     def _count(self, events: list[Any]) -> None:
         """Add the tokens that were counted; in a stream each count is what there was until then."""
-        told: dict[str, int] = {}
-        for event in events:
-            for holder in (event, event.get("response"), event.get("message")):
-                counts = _at(holder, "usage") or _at(holder, "usageMetadata")
-                told.update({word: counts[word] for word in counts if type(counts[word]) is int and counts[word]}
-                            if isinstance(counts, dict) else {})
+        holders = [holder for event in events for holder in (event, event.get("response"), event.get("message"))]
+        counts = [_at(holder, "usage") or _at(holder, "usageMetadata") for holder in holders]
+        told = {word: count for each in counts if isinstance(each, dict) for word, count in each.items()
+                if type(count) is int and count}
         into, out, total = (sum(told.get(word, 0) for word in words.split()) for words in self._api.usage)
         with _USAGE_LOCK:
-            for key, count in zip(self.usage, (into, out, total or into + out)):
+            for key, count in {"input": into, "output": out, "total": total or into + out}.items():
                 self.usage[key] += count
 
 
@@ -8281,16 +8276,17 @@ def _provider_words(body: str) -> str:
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    meant, names = [], []
-    text = re.sub(r"tools\[0\]\.function_?declarations", "tools", text, flags=re.IGNORECASE)       # Gemini's are in one
-    for number, function in enumerate(tool.get("function", tool) for tool in tools):
-        names.append(str(function.get("name") or tools[number].get("type")))
-        schemas = [function[key] for key in function if key in ("parameters", "input_schema", "parametersJsonSchema")]
-        places = [f"#/properties/{name}" for schema in schemas for name in schema.get("properties", ())]
-        marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
-        if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
-            meant.append(names[-1])
-    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
+    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
+    marks: dict[str, list[str]] = {}        # of each tool
+    for number, tool in enumerate(tools):
+        function = tool.get("function", tool)
+        name = str(function.get("name") or tool.get("type"))
+        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
+        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
+        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
+    meant = [name for name, words in marks.items()
+             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
+    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
@@ -8429,28 +8425,27 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
     if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    return styles[style](_said(messages, {result.tool_call_id: result for result in results}))
+    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, names, known))
 
 
-def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
-    names: dict[str, str] = {}              # of the calls, by id
-    for message in messages:
-        plain = to_json(message)
-        if not isinstance(plain, dict):
-            raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
-        speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
-        blocks = plain.get("content") or plain.get("parts")
-        for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            yield from _said_in(block, speaker, names, results)
-        for call in parse_tool_calls(message) if speaker == "model" else ():
-            names[call.id] = call.name
-            arguments, reason = _split_reason(_object(call), False)
-            text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and _is_made_up(call.id)
-            yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
-            if reason is not None:
-                yield "reason", {"text": reason}
+def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+    plain = to_json(message)
+    if not isinstance(plain, dict):
+        raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
+    speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
+    blocks = plain.get("content") or plain.get("parts")
+    for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
+        yield from _said_in(block, speaker, names, results)
+    for call in parse_tool_calls(message) if speaker == "model" else ():
+        names[call.id] = call.name
+        arguments, reason = _split_reason(_object(call), False)
+        text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
+        made_up = "parts" in plain and _is_made_up(call.id)
+        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        if reason is not None:
+            yield "reason", {"text": reason}
 
 
 def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
@@ -8690,10 +8685,9 @@ def _lesson_6(scripted_model: Any, trace: Any) -> None:
 
     registry.before_call = approve                      # it sees exactly what is about to run
     print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
-    reasons = {"/etc/hosts": "it is old", "/tmp/old.txt": "it is the old one there"}
-    calls = [ToolCall(f"call_{number}", "delete_file", {"path": path, "toolcall_reason": reason})
-             for number, (path, reason) in enumerate(reasons.items(), 1)]
-    print(trace(run_agent(scripted_model(*calls, "Done."), "Delete the old file.", registry)))
+    wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
+    right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
+    print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
@@ -8709,12 +8703,12 @@ def _lesson(options: Any) -> None:
     if options.number:
         lesson = _LESSONS[options.number - 1]
         program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        used = re.compile(rf"\b({'|'.join(['json', 'typing', *__all__])})\b").findall(program)
-        imports = [f"import {name}\n" for name in ("json", "typing") if name in used]
-        names = ", ".join(name for name in __all__ if name in used)
+        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
+        imports = [f"import {name}\n" for name in names if name not in __all__]
         model = None if options.model is None else _model_of(options, api_format="openai-chat")
         print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
-        print(f"{''.join(imports)}from toolreg import {names}\n\n{program}\n=== What it prints ===\n")
+        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
+        print("=== What it prints ===\n")
         lesson(scripted_model if model is None else lambda *script: model, show)
     print("\n=== Lessons: python toolreg.py lesson N ===")
     for number, lesson in enumerate(_LESSONS, 1):
@@ -8851,10 +8845,11 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
 
 
 class _Chat:
-    """Be a conversation of a person, a model and the tools of a module, which is kept in a file where one is named."""
+    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
 
     def __init__(self, options: Any) -> None:
-        self.options, self.messages, self.results, self.streamed = options, options.shown, options.results, False
+        self.options, self.messages, self.results = options, options.shown, options.results
+        self.names, self.streamed = dict[str, str](), False
         self.model = _model_of(options, self.stream if options.stream else None)
         self.tools = _tools_at(options.target)
         self.registry = self.tools.copy(
@@ -8885,52 +8880,49 @@ class _Chat:
         self.results[result.tool_call_id] = result
         return self.tools.after_call and self.tools.after_call(call, result)
 
-    def turn(self, question: str) -> Iterator[dict[str, Any]]:
-        """Yield what is said until the model has answered; it is in the list, and in the file, before it is shown."""
-        api_format, options = self.model.api_format, self.options
+    def answer(self, question: str, typed: bool = False) -> None:
+        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
+        options, api_format = self.options, self.model.api_format
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         asked = {"role": "user", "content": question}
         loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
                           tool_choice=options.choice)
-        for message in itertools.chain([asked], loop):
-            self.messages.append(message)
-            if options.save:
-                with open(f"{options.save}.new", "w", encoding="utf-8") as file:
-                    json.dump(to_json(self.messages), file, ensure_ascii=True, indent=1)
-                os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
-            yield message
-
-    def answer(self, question: str, echo: bool) -> None:
-        """Show a turn as it goes; `echo`: the question, too."""
         try:
-            for kind, words in itertools.islice(_said(self.turn(question), self.results), not echo, None):
-                print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
-                self.streamed = False
+            for message in itertools.chain([asked], loop):
+                self.messages.append(message)
+                if options.save:
+                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
+                        json.dump(to_json(self.messages), file, indent=1)
+                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
+                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
+                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                    self.streamed = False
         finally:
-            print(end="\n" * self.streamed)             # it broke off within a line
+            print(end="\n" if self.streamed else "")    # it broke off within a line
             self.streamed = False
+
+    def talk(self) -> None:
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401           # lines can be edited where it is
+        print("Ctrl-C stops an answer, Ctrl-D ends.")
+        with contextlib.suppress(EOFError):
+            while True:
+                try:
+                    if question := input("\n> ").strip():
+                        self.answer(question, typed=True)
+                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+        print()
 
 
 def _chat(options: Any) -> None:
     """Let a model answer with the tools of a module: one question, or without one a conversation."""
     chat = _Chat(options)
-    if options.question is None and not sys.stdin.isatty():
-        options.question = sys.stdin.read()
-    if options.question is not None:
-        chat.answer(options.question, True)
-        return
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401       # lines can be edited where it is
-    print("Ctrl-C stops an answer, Ctrl-D ends.")
-    with contextlib.suppress(EOFError):
-        while True:
-            try:
-                if question := input("\n> ").strip():
-                    chat.answer(question, False)
-            except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-                _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-    print()
+    if options.question is None and sys.stdin.isatty():
+        chat.talk()
+    else:
+        chat.answer(sys.stdin.read() if options.question is None else options.question)
 
 
 # --- the other commands
