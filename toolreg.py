@@ -8903,8 +8903,10 @@ class _Chat:
             self.streamed = False
 
     def talk(self) -> None:
-        with contextlib.suppress(ImportError):
+        try:
             import readline  # noqa: F401           # lines can be edited where it is
+        except ImportError:
+            pass
         print("Ctrl-C stops an answer, Ctrl-D ends.")
         with contextlib.suppress(EOFError):
             while True:
