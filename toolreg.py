@@ -8297,99 +8297,97 @@ __all__ += ["HttpModel"]
 # switch: what the words of other libraries are called here
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
-_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
-    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
-    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
-    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
-        "recover_tool_call_assistant_message",
-    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
-        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
-    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
-        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
-        "RefreshResult SchemaChangeKind",
-    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
-        "update_namespace_metadata apply_metadata_config",
-    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
-        "get_disable_reason disable_by_tags",
-    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
-    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
-        "update_namespace requalify",
-    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
-        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
-    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
-        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
-        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
-        "PermissionRequest PermissionResult PermissionRule",
-    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
-        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
-    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
-        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
-    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
-        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
-    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
-        "TokenAuth",
-    "there is nothing to close but an McpClient": "close close_async",
-    "write ordinary Python: a tool may call other tools": "ptc",
-    "write ToolResult": "ToolCallResult ErrorResult ResultList",
-    "write ToolMetadata(tags={…}), any words": "ToolTag",
-    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
-    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
-    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
-    "write ToolError": "ToolException",
-    "write registry.respond(message)": "ToolNode ToolExecutor",
-    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
-    "write serve_mcp(registry)": "FastMCP",
-    "write Injected": "InjectedToolArg",
-}
-_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+# whose keywords (the method), or "" for names: what to write -> instead of what
+_WRITE_INSTEAD: dict[Any, dict[str, str]] = {
+    "": {
+        "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+        "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+        "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+            "recover_tool_call_assistant_message",
+        "write register(), register_from_class(), …; in async code, in asyncio.to_thread":
+            "register_async register_from_class_async register_from_langchain_async register_from_mcp_async "
+            "register_from_openapi_async",
+        "write register_from_mcp(client, replace=True), or register_from_openapi(…), again":
+            "refresh_all refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi "
+            "refresh_from_openapi_async RefreshResult SchemaChangeKind",
+        "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+                                                       "update_namespace_metadata apply_metadata_config",
+        "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones":
+            "is_enabled get_disable_reason disable_by_tags",
+        "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+        'names are joined by "-": write namespace= when a tool is registered':
+            "name_sep qualified_name update_namespace requalify",
+        "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+            "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+        "write ToolRegistry(before_call=…), which denies a call by raising":
+            "set_permission_handler get_permission_handler remove_permission_handler set_permission_policy "
+            "get_permission_policy remove_permission_policy permission_fallback PermissionHandler "
+            "AsyncPermissionHandler PermissionPolicy PermissionRequest PermissionResult PermissionRule",
+        "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+            "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+        "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+                                           "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+        "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+            "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+        "there is no server for administration":
+            "enable_admin disable_admin get_admin_info AdminInfo AdminServer TokenAuth",
+        "there is nothing to close but an McpClient": "close close_async", "write Injected": "InjectedToolArg",
+        "write ordinary Python: a tool may call other tools": "ptc", "write serve_mcp(registry)": "FastMCP",
+        "write ToolMetadata(tags={…}), any words": "ToolTag", "write ToolError": "ToolException",
+        "write ToolResult": "ToolCallResult ErrorResult ResultList",
+        "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+        "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+        "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+        "write registry.respond(message)": "ToolNode ToolExecutor",
+        "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner"},
     (ToolRegistry, "__init__"): {
-        "name": "a registry has no name", "default_max_result_size": "write max_result=",
-        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+        "a registry has no name": "name", "write max_result=": "default_max_result_size",
+        "write search_registry(registry)": "tool_discovery", 'names are joined by "-"': "name_sep"},
     (ToolRegistry, "register"): {
-        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
-        "method_name": "write name=", "args_schema": "write parameters=",
-        "timeout": "write metadata=ToolMetadata(timeout=…)",
-        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+        "write register_from_class(), …_mcp(), …_openapi(), …_langchain()": "source", "write it first": "target",
+        "write replace=": "allow_replace", "write name=": "method_name name_or_callable",
+        "write metadata=ToolMetadata(timeout=…)": "timeout", "write metadata=ToolMetadata(tags=…)": "tags",
+        "write parameters=": "args_schema"},
     (ToolRegistry, "get_schemas"): {
-        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
-        "include_deferred": "write search_registry(registry)"},
+        "write name=": "tool_name", "write tags=, or disable(name)": "exclude_tags", "they keep their order": "sort",
+        "write search_registry(registry)": "include_deferred"},
     (ToolRegistry, "merge"): {
-        "keep_existing": "write replace=True for the other's; a name that both have is refused",
-        "force_namespace": "write namespace="},
+        "write replace=True for the other's; a name that both have is refused": "keep_existing",
+        "write namespace=": "force_namespace"},
     (ToolRegistry, "execute_tool_calls"): {
-        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+        "write calls=": "tool_calls", "write executor=ProcessPoolExecutor(); threads need no word": "execution_mode"},
     (ToolMetadata, "__init__"): {
-        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
-        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
-        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
-        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
-            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
-             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+        "write parallel=": "is_concurrency_safe", "it is seen": "is_async", "write tags=": "custom_tags",
+        "write ToolRegistry(max_result=…)": "max_result_size", "write search_registry(registry)": "defer",
+        "write it into the description": "search_hint", "write ToolRegistry(executor=…)": "natural_backend locality",
+        'write extra={"mcp": {…}}': "title read_only_hint destructive_hint idempotent_hint open_world_hint "
+                                    "source_detail schema_hash last_refreshed_at"},
     (Tool, "__init__"): {
-        "callable": "write func=", "fn": "write func=",
-        "parameters_model": "write Tool.from_function(func, parameters=…)",
-        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
-        "method_name": "write name=", "is_async": "it is seen"},
+        "write func=": "callable fn", "write Tool.from_function(func, parameters=…)": "parameters_model",
+        "write parameters=": "args_schema", "write registry.register(tool, namespace=…)": "namespace",
+        "write name=": "method_name", "it is seen": "is_async"},
 }
 
 
-def _tells(owner: type, method: str, words: dict[str, str]) -> None:
+def _tells(owner: type, method: str, told: dict[str, str]) -> None:
     """Let a method say what to write instead of keywords that it has elsewhere."""
     known = getattr(owner, method)
 
     @functools.wraps(known)
     def telling(*args: Any, **options: Any) -> Any:
         for word in options:
-            if word in words:
-                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+            if word in told:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {told[word]}")
         return known(*args, **options)
     setattr(owner, method, telling)
 
 
-_CALLED_HERE.update((word, f"{word} is not here: {here}")
-                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
-for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
-    _tells(_owner, _method, _words)
+for _where, _texts in _WRITE_INSTEAD.items():
+    _instead = {word: text for text, words in _texts.items() for word in words.split()}
+    if _where:
+        _tells(*_where, _instead)
+    else:
+        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in _instead.items())
 
 
 # ---------------------------------------------------------------------------
@@ -8502,8 +8500,9 @@ def _diagram(said: _Said) -> str:
             drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
-    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
-    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
+    parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
+    known = ["actor U as user", *(f"participant {short} as {name}" for short, name in parts)]
+    return "\n    ".join(["sequenceDiagram", *known, *lines])
 
 
 def _in_diagram(text: str) -> str:
@@ -8619,10 +8618,8 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
             print("  by table:", table[name]("Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
+        # the same in one line: an error that reaches the model is one that it can mend
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
-    # an error that reaches the model is one that it can mend
-    wrong, right = (ToolCall(f"call_{name}", name, {"city": "Oslo"}) for name in ("weather", "get_weather"))
-    print(trace(run_agent(scripted_model(wrong, right, "Sunny."), "How is the weather in Oslo?", registry)))
 
 
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
@@ -8728,7 +8725,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> list[str]:
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
     """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
     meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
     named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
@@ -8736,13 +8733,14 @@ def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> 
         if name not in meant:
             raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
     asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept = asked - left_out
-    while more := {need for name in kept for need in uses[name]} - kept:
-        kept |= more
-    for name in sorted(kept & left_out):
-        users = _listed(user for user in uses if user in kept and name in uses[user])
-        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
-    return [name for name in uses if name in kept]
+    kept: list[str] = []
+    for name in reversed(uses):             # what uses a chapter stands below it
+        users = [user for user in kept if name in uses[user]]
+        if users and name in left_out:
+            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+        if users or name in asked - left_out:
+            kept.insert(0, name)
+    return kept
 
 
 def _with_chapters(text: str, kept: Sequence[str]) -> str:
