@@ -9,7 +9,8 @@ import json
 import sys
 
 CALLS = [["add", {"a": 2, "b": 3}], ["add", {"a": "x"}], ["fails", {"text": "boom"}], ["prints", {}], ["hangs", {}],
-         ["naps", {"seconds": 0.01}], ["big", {"size": 5_000_000}], ["picture", {}], ["test_multiple_content_types", {}]]
+         ["naps", {"seconds": 0.01}], ["big", {"size": 5_000_000}], ["picture", {}],
+         ["test_multiple_content_types", {}]]
 
 
 def plain(block):

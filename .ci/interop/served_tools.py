@@ -1,4 +1,5 @@
-"""The tools that real clients, the conformance suite and hostile bytes get at: `served_tools.py [HOST:PORT [TOKEN]]`."""
+"""The tools that real clients, the conformance suite and hostile bytes get at: `served_tools.py [HOST:PORT]`."""
+import signal
 import subprocess
 import sys
 import time
@@ -114,4 +115,5 @@ def test_error_handling() -> str:
 
 
 if __name__ == "__main__":
-    toolreg.serve_mcp(registry, **dict(zip(("http", "token"), sys.argv[1:])))
+    signal.signal(signal.SIGINT, signal.default_int_handler)        # it is ignored where a shell runs the tests with &
+    toolreg.serve_mcp(registry, http=sys.argv[1] if sys.argv[1:] else None)
