@@ -9913,6 +9913,7 @@ def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
         (rpc(1, "prompts/list"), {}, 200, -32601),
         (rpc(1, "tools/call"), {}, 200, -32602),
         (call, new, 200, None),
+        (call, {**new, "mcp_name": " add \t"}, 200, None),
         (call, {}, 400, -32020),
         (call, {**new, "mcp_name": "lies"}, 400, -32020),
         (call, {**new, "mcp_method": "tools/list"}, 400, -32020),

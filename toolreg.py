@@ -7826,7 +7826,7 @@ def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, 
         said = {"mcp-protocol-version": version, "mcp-method": message["method"],
                 "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
         for name, text in said.items() if headers is not None else ():
-            if text is not None and text != (headers or {}).get(name):
+            if text is not None and text != str((headers or {}).get(name)).strip():
                 raise _Refused(-32020, f"{name}: the header does not say what the message says")
     if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
         raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
@@ -7942,7 +7942,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
     places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+        protocol_version = default_request_version = "HTTP/1.1"
+        server_version, sys_version = "toolreg", ""
 
         def setup(self) -> None:
             super().setup()
