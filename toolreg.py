@@ -235,47 +235,33 @@ def _finite(text: str) -> float:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
-    value: dict[str, Any] = {}
-    for name, item in pairs:
-        if name in value:
-            raise ValueError(f"{_shown(name)} is there twice in one object")
-        value[name] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{_shown(twice)} is there twice in one object")
     return value
-
-
-def _may_repeat(text: str, value: Any) -> bool:
-    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
-    count, parts = 0, [value]
-    for part in parts:
-        if type(part) is dict:
-            count += len(part)
-            parts += part.values()
-        elif type(part) is list:
-            parts += part
-    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
 _DECODER, _DECODER_ONCE = (
     json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
     for hook in (None, _once_each))
-_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
-_NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    length = len(text)
-    if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
+    if len(text) > MAX_DEPTH:
         _check_nesting(text)
+    decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
-        value, end = _SCAN(text, 0)
-        if end == length and not (once and _may_repeat(text, value)):
+        value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
+        if end == len(text):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
+        return decoder.decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -286,13 +272,12 @@ def _read_json(text: str, once: bool = False) -> Any:
 
 def _check_nesting(text: str) -> None:
     """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for bracket in re.sub(_NOT_NESTING, "", text):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        depth = 0
+        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_DEPTH:
+                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
 def _printable(text: str) -> str:
@@ -738,40 +723,36 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _alternatives(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: _fitting(subs, value) or [_meant(subs, value, node)],
-                 _either([sub.usable_table() for sub in subs]))
+def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
+    tables = [sub.usable_table() for sub in subs]
+    table, checks = _either(tables), list(map(_check_of, tables))
+    if at_most == 1:
+        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
-
-def _only_one(subs: list[_Node], node: _Node) -> _Rule:
     def parts(value: Any) -> list[_Part]:
-        fitting = _fitting(subs, value)
-        return fitting if len(fitting) == 1 else [
-            (_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())
-            if fitting else _meant(subs, value, node)]
-    checks = [_check_of(sub.usable_table()) for sub in subs]
-    kinds = _either([sub.usable_table() for sub in subs])
-    return _Rule(None, parts, dict.fromkeys(kinds, lambda value: sum(check(value) for check in checks) == 1))
-
-
-def _fitting(subs: list[_Node], value: Any) -> list[_Part]:
-    return [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
+        fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
+        if len(fitting) > at_most:
+            return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
+        return fitting or [_meant(subs, value, node)]
+    return _Rule(None, parts, table)
 
 
 def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
-    """Give the alternative that a value seems to be meant for, or words where none does."""
+    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
     memo, key = node.compiler.memo, (_meant, node)
-    failed = memo.get(key, 0)
-    if failed > SHOWN_NAMES:                # it is sought for the first values only, and some can be mended
-        mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
-        meant = next(mended, None)
-        memo[key] = failed + (meant is None)
+    memo[key] = 1 + memo.get(key, 0)
+    if memo[key] > SHOWN_NAMES:
+        near = (sub for sub in subs if memo[key] < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+        meant = next(near, None)
+        memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    memo[key] = failed + 1
-    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    expected = dict.fromkeys(map(_other_type, faults))
     if "" not in expected:
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
-    best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
+    # another type is farthest away, then another constant (often a tag), then the number of faults
+    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+        fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
 
 
@@ -779,11 +760,6 @@ def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
-    """Tell how far an alternative is: another type, then another constant (often a tag), then the number of faults."""
-    return _other_type(faults) != "", sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
 
 
 def _all_of(subs: list[_Node], node: _Node) -> _Rule:
@@ -852,8 +828,8 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items),
-    "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _alternatives), "oneOf": (_SCHEMAS, _only_one),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
 }
