@@ -94,18 +94,15 @@ _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "switch": "",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
+    "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
+    "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
-    "notes": "note-of-elsewhere",
     "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
              "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
-    "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -288,10 +285,7 @@ def _printable(text: str) -> str:
 
 
 def _json_writer() -> Callable[[Any], str]:
-    """Make what writes JSON text.
-
-    json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
-    """
+    """Make what writes JSON text; json's C encoder is made once: to make it costs more than a short text does."""
     plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
     try:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
@@ -306,12 +300,12 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
-    text = _words_of(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """Spell an exception with its type."""
+    return f"{type(error).__name__}: {_words_of(error)}".removesuffix(": ")
 
 
 def _words_of(error: BaseException) -> str:
+    """Give the text of an exception, with what a group holds; none where its `str` is empty or raises."""
     try:
         text = str(error).strip()
     except Exception:
@@ -1347,18 +1341,18 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    by_type: dict[type, list[tuple[_Reader, Callable[[Any], bool]]]] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
+    @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
         exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
         forms = sorted((form for form in members if _may_be(form.schema, kind)),
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
-        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+        return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
         unfit = _unfit("fits no member of the union")
-        for read_member, fits in by_type[type(value)]:
+        for read_member, fits in rows:
             try:
                 if fits(value):
                     return value, read_member(value), None
@@ -1367,13 +1361,14 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit
 
     def read(value: Any) -> Any:
-        rows = by_type.get(type(value)) or able(type(value))
+        kind: Any = type(value)
+        rows: Any = able(kind)
         if len(rows) == 1:
             return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1398,10 +1393,6 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
-
-
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _NULL in schema.get("anyOf", ()) or _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1507,7 +1498,7 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
     forms = list(members)
     others = [form for form in forms if form.schema != _NULL]
-    if any(_takes_null(form.schema) for form in others):
+    if len(others) < len(forms) and any(_may_be(form.schema, type(None), False) for form in others):
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
@@ -1763,7 +1754,7 @@ class _Builder:
             self.place = owner + name
             form = functools.reduce(self.noted, notes, self.form(annotation))
             text = form.schema.pop("description", text)
-            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
+            if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
             schema, read, hashable = form
             properties[name] = schema
