@@ -959,7 +959,7 @@ class _Node:
         self.table = table
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
+        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
         self.compiler.problems.append(f"{_place(path)}: {problem}")
 
     def usable_table(self) -> _Table:
@@ -1118,7 +1118,9 @@ class Validator:
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
         self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
-        self.is_valid = functools.partial(self._run, self._root.fits, False) if self._guarded else self._root.fits
+        self.is_valid = self._root.fits
+        if self._guarded:
+            self.is_valid = functools.partial(self._run, self._root.fits, False)
 
     def _run(self, work: Callable[[Any], Any], otherwise: Any, value: Any) -> Any:
         """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
@@ -1584,7 +1586,7 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
         first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
+    schema: dict[str, Any] = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
@@ -1609,10 +1611,16 @@ _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.it
 _hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
+def _hints_of(thing: Any) -> dict[str, Any]:
+    read: Any = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+    hints: dict[str, Any] = read(thing, include_extras=True)
+    return hints
+
+
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+        return _hints_of(thing)
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -2949,7 +2957,7 @@ class Tool(_Extended):
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
-        bind: Any = self.bind
+        bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
         try:
             return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
         except ToolArgumentError as error:
@@ -3286,7 +3294,7 @@ class ToolRegistry(_Extended):
         if len(cache) >= _SCHEMAS_KEPT:
             cache.clear()
         if key not in cache:
-            tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
+            tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
             cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
         return [_copied(schema) for schema in cache[key]]
@@ -4103,7 +4111,7 @@ async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any
 
 
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Any:
     """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
@@ -4220,7 +4228,7 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 async def _in_time(running: Any, tool: Tool) -> _Outcome:
     """Wait for an outcome as long as the tool may take."""
     import asyncio
-    task = asyncio.ensure_future(running)
+    task: asyncio.Future[_Outcome] = asyncio.ensure_future(running)
     try:
         done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
         return task.result() if done else _Outcome(None, _timed_out(tool))
@@ -4854,7 +4862,7 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
     try:
         texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
         if not (texts and any(map(_type_parameters, owners))):
-            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+            return _hints_of(thing)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -5570,7 +5578,8 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
+            items[at] = {**begun, **event["item"]}
         elif kind == "response.function_call_arguments.delta":
             items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
         elif kind == "response.output_text.delta":
@@ -7181,6 +7190,7 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    close: Any                                  # (): of either kind
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
@@ -7655,7 +7665,7 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     if result.get("isError"):
         raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
     if output:
-        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
     return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
@@ -7961,7 +7971,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             status, line = status or _refusal_of(self.headers, token, only_local), b""
             if status is None:
                 asked = _caught(_rpc_in, body)
-                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                turn: Any = alone if _is_bound(registry, asked) else contextlib.nullcontext()
+                with turn:
                     status, line = _replied(registry, asked, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
