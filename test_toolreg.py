@@ -2575,9 +2575,16 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
 
 def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
     assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
+    assert Media(b"abc", "image/png").base64 == "YWJj"
     for wrong in (("text", "image/png"), (b"x", None)):
         with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
             Media(*wrong)
+
+
+# what an API has no place for stays a line of text
+MIXED = ToolResult("i", "f", "see:\n[image/png, 3 bytes]\n[application/pdf, 1 bytes]\n[audio/wav, 2 bytes]", media=(
+    Media(b"abc", "image/png"), Media(b"%", "application/pdf"), Media(b"ww", "audio/wav")))
+SILENT = ToolResult("i", "f", "", media=(Media(b"abc", "image/png"),))
 
 
 # ---------------------------------------------------------------------------
@@ -6465,6 +6472,15 @@ def test_a_copy_without_the_chapter_responses_refuses_its_words_and_never_reads_
             attempt()
 
 
+def test_responses_are_sent_media_as_parts_of_the_output():
+    image = {"type": "input_image", "image_url": "data:image/png;base64,YWJj"}
+    output = [{"type": "input_text", "text": MIXED.content}, image,
+              {"type": "input_file", "filename": "file.pdf", "file_data": "data:application/pdf;base64,JQ=="}]
+    assert build_tool_result_messages([MIXED, SILENT], api_format="openai-responses") == [
+        {"type": "function_call_output", "call_id": "i", "output": output},
+        {"type": "function_call_output", "call_id": "i", "output": [image]}]
+
+
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
 # ---------------------------------------------------------------------------
@@ -6560,6 +6576,15 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
 
 
+def test_anthropic_is_sent_media_as_blocks_of_the_result():
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "YWJj"}}
+    document = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JQ=="}}
+    content = [{"type": "text", "text": MIXED.content}, image, document]
+    assert build_tool_result_messages([MIXED, SILENT], api_format="anthropic") == [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "i", "content": content},
+        {"type": "tool_result", "tool_use_id": "i", "content": [image]}]}]
+
+
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
 # ---------------------------------------------------------------------------
@@ -6646,6 +6671,14 @@ def test_a_copy_without_the_chapter_gemini_refuses_its_words_and_never_reads_the
                     lambda: module.build_assistant_messages([], api_format="gemini")):
         with pytest.raises((TypeError, ValueError), match=refused):
             attempt()
+
+
+def test_gemini_is_sent_media_as_parts_of_the_response():
+    image, document = ({"inlineData": {"mimeType": kind, "data": data}} for kind, data in (
+        ("image/png", "YWJj"), ("application/pdf", "JQ==")))
+    assert build_tool_result_messages([MIXED, SILENT], api_format="gemini") == [{"role": "user", "parts": [
+        {"functionResponse": {"name": "f", "response": {"output": MIXED.content}, "parts": [image, document], "id": "i"}},
+        {"functionResponse": {"name": "f", "response": {"output": ""}, "parts": [image], "id": "i"}}]}]
 
 
 # ---------------------------------------------------------------------------
@@ -11177,6 +11210,13 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
     expected = [*[words] * bool(words), json.dumps({words: reason}, ensure_ascii=False), reason, output]
     assert [re.sub(r"\s", "", said) for said in texts] == [
         re.sub(r"\s", "", toolreg._seen(each, len(each))) for each in expected]
+
+
+@of("anthropic")
+def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_not_spelled_out():
+    told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
+    assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
+        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]"
 
 
 def test_times_and_media_are_shown_where_results_are_given():

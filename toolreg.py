@@ -1608,19 +1608,14 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
-_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
-
-
-def _hints_of(thing: Any) -> dict[str, Any]:
-    read: Any = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
-    hints: dict[str, Any] = read(thing, include_extras=True)
-    return hints
+_hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return _hints_of(thing)
+        read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+        return dict(read(thing, include_extras=True))
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -2254,6 +2249,12 @@ class Media:
 
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
+
+    @property
+    def base64(self) -> str:
+        """The data as text, for JSON."""
+        import base64
+        return base64.b64encode(self.data).decode()
 
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
@@ -4862,7 +4863,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
     try:
         texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
         if not (texts and any(map(_type_parameters, owners))):
-            return _hints_of(thing)
+            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+            return dict(read(thing, include_extras=True))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -5271,6 +5273,20 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
     return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
 
 
+# https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
+_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
+                    lambda url: {"type": "input_image", "image_url": url}),
+    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
+
+
+def _responses_output(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+             for media in result.media if media.media_type in _RESPONSES_MEDIA]
+    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
@@ -5283,7 +5299,7 @@ _APIS["openai-responses"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _printable(result.content)} for result in results],
+         "output": _responses_output(result)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
@@ -5340,6 +5356,19 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
     return {"type": "tool", "name": names[0]}
 
 
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
+_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
+                    "application/pdf": "document"}
+
+
+def _anthropic_content(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
+               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
+    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+
+
 _TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
@@ -5349,7 +5378,7 @@ _APIS["anthropic"] = _Format(
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
@@ -5380,6 +5409,18 @@ def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
 
 
+# https://ai.google.dev/gemini-api/docs/function-calling: what a response may hold besides JSON, from Gemini 3 on
+_GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
+
+
+def _gemini_result(result: ToolResult) -> dict[str, Any]:
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+             for media in result.media if media.media_type in _GEMINI_MEDIA]
+    said = {"error" if result.is_error else "output": _printable(result.content)}
+    return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
+                                 **_gemini_id(result.tool_call_id)}}
+
+
 def _gemini_blocked(response: Any) -> Any:
     """Give why a prompt was blocked, or why there is no content in the answer."""
     feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
@@ -5399,10 +5440,7 @@ _APIS["gemini"] = _Format(
     again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
                               **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
-    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": _legal(result.name),
-        "response": {"error" if result.is_error else "output": _printable(result.content)},
-        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
@@ -7796,8 +7834,7 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
 
 
 def _media_block(media: Media, name: str) -> dict[str, Any]:
-    import base64
-    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    kind, data = media.media_type.partition("/")[0], media.base64
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -8465,7 +8502,6 @@ def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
 
 def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
-    import base64
     piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(piece.get, keys)), ("", ""))
     text: Any = _plain_text(piece[said]) if said else piece.get("text") or piece.get("content")
@@ -8477,7 +8513,7 @@ def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mappin
             "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
         for media in result.media:
-            yield "image", {"text": f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"}
+            yield "image", {"text": f"data:{media.media_type};base64,{media.base64}"}
     elif text and isinstance(text, str):
         yield speaker, {"text": text}
     image = piece.get("image_url") or piece.get("source") or piece.get("inlineData")        # as the APIs spell it
@@ -8489,8 +8525,9 @@ def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mappin
 
 
 def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks
-        return "\n".join(map(_plain_text, content))
+    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
+        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
+        return "\n".join(map(_plain_text, texts or content))
     if isinstance(content, dict):           # a block, or gemini's response
         content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
     return content if isinstance(content, str) else _write_json(content)
