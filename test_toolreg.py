@@ -4390,10 +4390,11 @@ def test_whatever_ends_a_run_carries_the_messages(error):
 
 
 # --- messages that end in calls
-FORMATS_HERE = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+SAID = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+        "gemini": {"role": "model", "parts": [{"text": "done"}]}}
 
 
-@pytest.mark.parametrize("api_format", FORMATS_HERE)
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 @pytest.mark.parametrize("answered", [0, 1, 2, 3])
 def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_format, answered):
     ran = []
@@ -4405,8 +4406,7 @@ def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_for
     messages = [user, *build_assistant_messages(calls, api_format=api_format),
                 *build_tool_result_messages(results, api_format=api_format)]
     stored = json.loads(json.dumps(messages))
-    said = {"anthropic": {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
-            "gemini": {"role": "model", "parts": [{"text": "done"}]}}.get(api_format, {"role": "assistant", "content": "done"})
+    said = SAID.get(api_format, {"role": "assistant", "content": "done"})
     history = run_agent(lambda **_: said, stored, registry, api_format=api_format)
     whole = [*results, *(ToolResult(f"c{n}", "f", f"ran {n}") for n in range(answered, 3))]
     assert sorted(ran) == list(range(answered, 3)) and stored == messages
@@ -4427,6 +4427,73 @@ def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
     for new in loops(lambda: scripted_model("ok"), messages, registry):
         assert [message["role"] for message in new] == ["tool", "assistant"]
     assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
+
+
+# A program that keeps its history in a file, and ends before it is done: nothing in it lives on but the file.
+STOPPED_RUN = """
+import json, os, pathlib, signal, sys
+sys.path.insert(0, sys.argv[1])
+import toolreg
+
+def save(messages):
+    pathlib.Path("store.json").write_text(json.dumps(messages))
+
+def f(n: int) -> str:
+    with open("ran.txt", "a") as log:
+        print(n, file=log)
+    return f"ran {n}"
+
+def model(*, messages, **_):
+    if "ran 1" not in json.dumps(messages):
+        return answers[0]
+    if ends == "crash":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ConnectionError("lost")
+
+class Stop(Exception):
+    pass
+
+api_format, ends = sys.argv[2:]
+answers, messages = json.loads(pathlib.Path("answers.json").read_text()), json.loads(pathlib.Path("store.json").read_text())
+loop = toolreg.agent_loop(model, messages, toolreg.ToolRegistry([f]), api_format=api_format)
+try:
+    for message in loop:
+        messages.append(message)
+        save(messages)
+        if ends == "approval" and toolreg.parse_tool_calls(message):
+            loop.throw(Stop())          # of an answer that is several items this is the first: all are in .messages
+except (Stop, ConnectionError) as stop:
+    save(stop.messages)
+"""
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("ends, refused, ran_before", [
+    ("approval", [], []), ("approval", [1], []), ("crash", [], ["0", "1"]), ("lost", [], ["0", "1"])])
+def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tmp_path, api_format, ends, refused, ran_before):
+    def spelled(*numbers):
+        return build_assistant_messages([ToolCall(f"c{n}", "f", {"n": n}) for n in numbers], api_format=api_format)
+
+    def answered(texts):
+        return build_tool_result_messages([ToolResult(f"c{n}", "f", text, n in refused) for n, text in texts.items()],
+                                          api_format=api_format)
+    user, last = toolreg._user_message("go", api_format), SAID.get(api_format, {"role": "assistant", "content": "done"})
+    answers = [turn if api_format == "openai-responses" else turn[0] for turn in (spelled(0, 1), spelled(2), [last])]
+    store, log = tmp_path / "store.json", tmp_path / "ran.txt"
+    store.write_text(json.dumps([user]), "utf-8")
+    (tmp_path / "answers.json").write_text(json.dumps(answers), "utf-8")
+    run_python("-c", STOPPED_RUN, str(HERE), api_format, ends, cwd=tmp_path, status=-9 if ends == "crash" else 0)
+
+    registry, ran = ToolRegistry(max_workers=1), sorted(log.read_text("utf-8").split()) if log.exists() else []
+    registry.register(lambda n: ran.append(str(n)) or f"ran {n}", name="f")
+    stored = json.loads(store.read_text("utf-8"))
+    assert stored[:1 + len(spelled(0, 1))] == [user, *spelled(0, 1)] and ran == ran_before
+    stored += answered(dict.fromkeys(refused, "Not approved."))
+    todo = iter(answers[1:])
+    assert run_agent(lambda **_: next(todo), stored, registry, api_format=api_format) == [
+        user, *spelled(0, 1), *answered({**dict.fromkeys(refused, "Not approved."), **{
+            n: f"ran {n}" for n in (0, 1) if n not in refused}}), *spelled(2), *answered({2: "ran 2"}), last]
+    assert ran == [n for n in "012" if int(n) not in refused]
 
 
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
