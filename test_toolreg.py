@@ -276,8 +276,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_800
-    assert len(SOURCE.splitlines()) <= 9_200
+    assert len(CORE.splitlines()) <= 3_805
+    assert len(SOURCE.splitlines()) <= 9_280
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -7342,6 +7342,12 @@ class LangChainLike:
 
     tool_call_schema = None
 
+    def get_input_schema(self):
+        return self.args_schema
+
+    def _run(self):
+        pass
+
     def invoke(self, given):
         self.given.append(given)
         return self.run(given)
@@ -7376,22 +7382,107 @@ def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
     assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
 
 
-def test_what_langchain_injects_is_neither_shown_nor_taken_from_the_model():
-    class Shown:
-        model_fields = {"a": int}
+class InjectedToolArg:
+    """These have the names of LangChain's and LangGraph's marks, by which they are known."""
 
-        @staticmethod
-        def model_json_schema():
-            return {"title": "Shown", "description": "D", **ADD}
 
-    class Everything:
-        model_fields = {"a": int, "user": str}
-    tool = LangChainLike("add", lambda given: ToolMessageLike("7"), Shown, args_schema=Everything,
-                         get_input_schema=lambda: Everything)
+class InjectedToolCallId(InjectedToolArg):
+    pass
+
+
+class InjectedState(InjectedToolArg):
+    pass
+
+
+class _DirectlyInjectedToolArg:
+    pass
+
+
+class ToolRuntime(_DirectlyInjectedToolArg, typing.Generic[typing.TypeVar("T")]):
+    pass
+
+
+class Everything:
+    model_fields = {name: types.SimpleNamespace(annotation=str, metadata=notes, is_required=lambda: True)
+                    for name, notes in {"a": [], "user": [InjectedToolArg], "call": [InjectedToolCallId()]}.items()}
+
+
+class OnlyA:
+    @staticmethod
+    def model_json_schema():
+        return {"title": "OnlyA", "description": "D", **ADD}
+
+
+def takes_all(a: int, user: Annotated[str, InjectedToolArg()], call: Annotated[str, InjectedToolCallId]):
+    pass
+
+
+@pytest.mark.parametrize("options", [{"tool_call_schema": OnlyA, "args_schema": Everything}, {"func": takes_all}])
+def test_what_langchain_injects_is_hidden_from_the_model_and_given_by_the_program_and_the_call(options):
+    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), ADD, **options), contextvars.ContextVar("user")
     registry = ToolRegistry(langchain_tools(tool))
     assert registry["add"].parameters == {**ADD, "additionalProperties": False}
-    assert "- user: is not allowed here (there are: a)" in registry.invoke("add", {"a": 1, "user": "root"}).content
-    assert registry.invoke("add", {"a": 1}).value == "7" and tool.given[0]["type"] == "tool_call"
+    for name in ("user", "call"):
+        assert f"- {name}: is not allowed here (there are: a)" in registry.invoke("add", {"a": 1, name: "root"}).content
+    assert registry.invoke("add", {"a": 1}).is_error and tool.given == []
+    with pytest.raises(ToolDefinitionError, match='tool "add": user: has no value'):
+        run_agent(scripted_model("hi"), "go", registry)
+    user.set("u-7")
+    run = registry.copy(inject={"user": user, "call": "not this"})
+    for result, given_ in zip(invoked(run, "add", {"a": 1}), tool.given, strict=True):
+        assert (result.value, given_) == ("7", {
+            "type": "tool_call", "id": result.tool_call_id, "name": "add",
+            "args": {"a": 1, "user": "u-7", "call": result.tool_call_id}})
+
+
+def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
+    def in_graph(a: int, state: Annotated[dict, InjectedState]): ...
+    def runs(a: int, runtime: ToolRuntime[None]): ...
+    def anywhere(a: int, state: Annotated[dict, InjectedState()] = {}): ...  # noqa: B006
+    tools = [LangChainLike(func.__name__, lambda given: 7, ADD, func=func) for func in (in_graph, runs, anywhere)]
+    with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
+        made = langchain_tools(*tools)
+    text = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
+    assert made.refused == {"in_graph": text.format("state", "InjectedState"), "runs": text.format("runtime", "ToolRuntime")}
+    assert made[0].run({"a": 1}) == 7 and tools[2].given == [{"a": 1}]
+    assert "- state: is not allowed here" in ToolRegistry(made).invoke("anywhere", {"a": 1, "state": {}}).content
+
+
+def test_a_command_to_a_graph_is_an_error_and_return_direct_is_named_as_not_kept():
+    class Command:
+        pass
+    Command.__module__ = "langgraph.types"
+    tools = [LangChainLike("one", lambda given: Command(), ADD, return_direct=True),
+             LangChainLike("several", lambda given: ["a", Command()], ADD, return_direct=False)]
+    with pytest.warns(ToolRegWarning) as told:
+        registry = ToolRegistry(langchain_tools(*tools))
+    assert [str(each.message) for each in told] == [
+        "LangChain: return_direct of one is not kept: the model reads the result, and answers"]
+    assert [registry.invoke(name, {"a": 1}).content for name in ("one", "several")] == [
+        "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."] * 2
+
+
+def test_a_message_of_langchain_is_answered_as_its_own_node_does():
+    class AIMessage:
+        content, invalid_tool_calls = "", []
+
+        def __init__(self, *names):
+            self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
+    made = {"text": "a", "number": 1.5, "drawn": Answer("a picture", [1, 2]), "odd": Answer("odd", {1, 2}),
+            "same": Answer("[1]", [1]), "seen": Media(b"abc", "image/png")}
+    registry = ToolRegistry([boom])
+    for name, value in made.items():
+        registry.register(lambda value=value: value, name=name)
+    def told(call_id, name, content, status="success", **more):
+        return {"role": "tool", "tool_call_id": call_id, "content": content, "name": name, "status": status, **more}
+    message = AIMessage(*made, "boom")
+    answers = registry.respond(message)
+    assert answers[:-1] == [told("c0", "text", "a"), told("c1", "number", "1.5"),
+                            told("c2", "drawn", "a picture", artifact=[1, 2]), told("c3", "odd", "odd"),
+                            told("c4", "same", "[1]"), told("c5", "seen", "[image/png, 3 bytes]")]
+    assert answers[-1] == told("c6", "boom", answers[-1]["content"], "error") and json.dumps(answers)
+    assert registry.respond(message.tool_calls)[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
+    assert registry.respond(message, api_format="openai-chat")[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
 
 
 def test_a_tool_with_a_coroutine_is_awaited():

@@ -2041,6 +2041,7 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
+_CALL_ID = "the call's id"          # among what a registry injects, for who declares it
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2510,6 +2511,7 @@ _SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 ]
+_ANSWERED_AS: dict[str, str] = {}           # class of a message -> the format to answer in, where it has one of its own
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
@@ -2551,7 +2553,7 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
     never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or (formats or API_FORMATS)[0], [
+    return api_format or _ANSWERED_AS.get(type(message).__name__) or (formats or API_FORMATS)[0], [
         replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
@@ -2956,11 +2958,13 @@ class Tool(_Extended):
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
+               call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
         bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
         try:
-            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
+            given = {**given, _CALL_ID: call_id} if self._declared else {}
+            return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3321,7 +3325,7 @@ class ToolRegistry(_Extended):
                 _finished(self.before_call(call, reason))
                 texts = _REFUSED
             # 3. arguments become what the function takes
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -4026,7 +4030,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -5821,14 +5825,25 @@ __all__ += ["class_tools"]
 
 
 # ---------------------------------------------------------------------------
-# langchain: tools from LangChain
-#    uses 1 7 8 9 10 importers
+# langchain: tools from LangChain, and answers to its messages
+#    uses 1 4 6 7 8 9 10 importers
 # ---------------------------------------------------------------------------
+_FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
+_NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
+_COMMAND = "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."
+_NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
+
+
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
 
-    What LangChain injects is hidden from the model. Nothing of LangChain is imported.
+    What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
+    `ToolRegistry(inject=…)`, and a tool that cannot do without a graph is left out. Nothing of LangChain is imported.
     """
+    direct = [tool.name for tool in tools if getattr(tool, "return_direct", None) is True]
+    if direct:
+        import warnings
+        warnings.warn(_NOT_DIRECT.format(_listed(direct)), ToolRegWarning, stacklevel=3)
     return _make_tools("LangChain", [
         (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
@@ -5837,36 +5852,68 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
     if not hasattr(type(tool), "tool_call_schema"):
         raise ToolDefinitionError("is no LangChain tool (write *tools for a list of them)")
     try:
-        parameters, hides = _langchain_parameters(tool)
+        hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hides),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
+    for parameter, (kinds, needed) in hidden.items():
+        if needed and kinds & _FROM_A_GRAPH:
+            raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
+    if hidden:
+        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
+    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
+                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
 
 
-def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
-    """Give (the schema that the model is shown, whether something is hidden from it)."""
+def _langchain_parameters(tool: Any) -> dict[str, Any]:
+    """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return shown, False
-    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()
-    schema = {"type": "object", "properties": {}, "additionalProperties": False,       # so that nothing hidden is sent
+        return {**shown}
+    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()       # pydantic 1
+    schema = {"type": "object", "properties": {}, "additionalProperties": False,
               **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
     if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
-        return {**schema, "properties": tool.args, "required": list(tool.args)}, False
-    everything = tool.get_input_schema()
-    taken = everything.model_fields if hasattr(everything, "model_fields") else everything.__fields__       # pydantic 1
-    return schema, not taken.keys() <= schema["properties"].keys()
+        return {**schema, "properties": tool.args, "required": list(tool.args)}
+    return schema
 
 
-def _langchain_call(tool: Any, hides: bool) -> Callable[..., Any]:
+def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
+    """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
+    func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
+            for name, parameter in inspect.signature(func).parameters.items()]
+    rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
+    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
+             for name, notes, needed in rows]
+    return {name: (kinds, needed) for name, kinds, needed in found
+            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+
+
+def _classes_of(note: Any) -> tuple[type, ...]:
+    note = typing.get_origin(note) or note
+    return note.__mro__ if isinstance(note, type) else type(note).__mro__
+
+
+def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
+    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
+                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
+    return _binder(takes, _as_it_is, checked=False)
+
+
+def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
+    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
-    as_message = (hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+    as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
     runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
-        call = {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+        call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
+        arguments.update(dict.fromkeys(ids, call_id))
+        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
@@ -5893,6 +5940,9 @@ def _tool_exceptions() -> Iterator[None]:
 
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
+    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
+           for each in (value if isinstance(value, list) else [value])):
+        raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
     blocks = [value.content] if isinstance(value.content, str) else value.content
@@ -5902,6 +5952,23 @@ def _langchain_answer(value: Any) -> Any:
     return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
+def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
+    return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+             "name": result.name, "status": "error" if result.is_error else "success",
+             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
+            for result in results]
+
+
+def _is_artifact(value: Any, content: str) -> bool:
+    try:
+        return value is not None and _is_json(value) and _content_of(value) != content
+    except RecursionError:
+        return False
+
+
+_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results)
+_ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
 
