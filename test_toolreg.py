@@ -7462,12 +7462,35 @@ def test_a_command_to_a_graph_is_an_error_and_return_direct_is_named_as_not_kept
         "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."] * 2
 
 
-def test_a_message_of_langchain_is_answered_as_its_own_node_does():
-    class AIMessage:
-        content, invalid_tool_calls = "", []
+class AIMessage:
+    """Have the name of LangChain's message, by which it is known."""
 
-        def __init__(self, *names):
-            self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
+    invalid_tool_calls = []
+
+    def __init__(self, *names, content=""):
+        self.content = content
+        self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("api_format, texts", [
+    ("openai-chat", lambda text: [{"type": "text", "text": text}]),
+    *([("anthropic", lambda text: [{"type": "text", "text": text}])] if "anthropic" in HERE_ARE else []),
+    *([("openai-responses", None)] if "responses" in HERE_ARE else [])])
+def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, texts):
+    thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "reasoning", "id": "r"}]
+    answers = iter([AIMessage("f", content=[*thoughts, {"type": "text", "text": "So."}, {"type": "tool_use", "id": "c0"}]),
+                    AIMessage(content=[*thoughts, "Done."])])
+    registry = ToolRegistry()
+    registry.register(lambda: 7, name="f")
+    history = run_agent(lambda **_: next(answers), "go", registry, api_format=api_format)
+    if texts is None:
+        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    else:
+        assert history[1]["content"][:3] == [*thoughts, *texts("So.")]
+    assert parse_tool_calls(history[1 if texts else 2])[0].id == "c0"
+
+
+def test_a_message_of_langchain_is_answered_as_its_own_node_does():
     made = {"text": "a", "number": 1.5, "drawn": Answer("a picture", [1, 2]), "odd": Answer("odd", {1, 2}),
             "same": Answer("[1]", [1]), "seen": Media(b"abc", "image/png")}
     registry = ToolRegistry([boom])

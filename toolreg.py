@@ -2421,6 +2421,8 @@ class _Format(NamedTuple):
         message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
     no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = (      # into another spelling, that of `parts`
+        lambda message, messages, parts: messages)
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2699,7 +2701,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
     messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages is None:                    # LangChain takes no text that is no object back
-        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+        messages = _APIS[spelled].translated(message, api.assistant(
+            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
     kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
     return [_encodable(each) for each in kept], calls
 
@@ -5831,6 +5834,7 @@ __all__ += ["class_tools"]
 _FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
 _NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
 _COMMAND = "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
 
 
@@ -5840,9 +5844,9 @@ def langchain_tools(*tools: Any) -> _ToolList:
     What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
     `ToolRegistry(inject=…)`, and a tool that cannot do without a graph is left out. Nothing of LangChain is imported.
     """
+    import warnings
     direct = [tool.name for tool in tools if getattr(tool, "return_direct", None) is True]
     if direct:
-        import warnings
         warnings.warn(_NOT_DIRECT.format(_listed(direct)), ToolRegWarning, stacklevel=3)
     return _make_tools("LangChain", [
         (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
@@ -5967,7 +5971,18 @@ def _is_artifact(value: Any, content: str) -> bool:
         return False
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results)
+def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
+    """Keep the blocks that a model has to be sent again as they came, where the spelling has a place for them."""
+    blocks = message.content if isinstance(message.content, list) else []
+    thoughts = [block for block in blocks if isinstance(block, dict) and block.get("type") in _THOUGHTS]
+    if thoughts and messages and parts in ("content", "tool_calls"):
+        said = messages[0]["content"]
+        said = [{"type": "text", "text": said}] * bool(said) if isinstance(said, str) else said
+        messages[0] = {**messages[0], "content": [*thoughts, *said]}
+    return messages
+
+
+_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
 _ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
