@@ -5873,9 +5873,10 @@ def _langchain_parameters(tool: Any) -> dict[str, Any]:
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
         return {**shown}
-    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()       # pydantic 1
-    schema = {"type": "object", "properties": {}, "additionalProperties": False,
-              **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
+    said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
+    schema: dict[str, Any] = {
+        "type": "object", "properties": {}, "additionalProperties": False,
+        **{keyword: said[keyword] for keyword in said if keyword not in ("title", "description")}}
     if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
         return {**schema, "properties": tool.args, "required": list(tool.args)}
     return schema
