@@ -94,18 +94,15 @@ _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "switch": "",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
+    "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
+    "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "notes": "note-of-elsewhere",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
     "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
              "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
-    "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -235,47 +232,33 @@ def _finite(text: str) -> float:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
-    value: dict[str, Any] = {}
-    for name, item in pairs:
-        if name in value:
-            raise ValueError(f"{_shown(name)} is there twice in one object")
-        value[name] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{_shown(twice)} is there twice in one object")
     return value
-
-
-def _may_repeat(text: str, value: Any) -> bool:
-    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
-    count, parts = 0, [value]
-    for part in parts:
-        if type(part) is dict:
-            count += len(part)
-            parts += part.values()
-        elif type(part) is list:
-            parts += part
-    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
 _DECODER, _DECODER_ONCE = (
     json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
     for hook in (None, _once_each))
-_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
-_NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    length = len(text)
-    if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
+    if len(text) > MAX_DEPTH:
         _check_nesting(text)
+    decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
-        value, end = _SCAN(text, 0)
-        if end == length and not (once and _may_repeat(text, value)):
+        value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
+        if end == len(text):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
+        return decoder.decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -286,13 +269,12 @@ def _read_json(text: str, once: bool = False) -> Any:
 
 def _check_nesting(text: str) -> None:
     """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for bracket in re.sub(_NOT_NESTING, "", text):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        depth = 0
+        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_DEPTH:
+                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
 def _printable(text: str) -> str:
@@ -303,10 +285,7 @@ def _printable(text: str) -> str:
 
 
 def _json_writer() -> Callable[[Any], str]:
-    """Make what writes JSON text.
-
-    json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
-    """
+    """Make what writes JSON text; json's C encoder is made once: to make it costs more than a short text does."""
     plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
     try:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
@@ -321,12 +300,12 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
-    text = _words_of(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """Spell an exception with its type."""
+    return f"{type(error).__name__}: {_words_of(error)}".removesuffix(": ")
 
 
 def _words_of(error: BaseException) -> str:
+    """Give the text of an exception, with what a group holds; none where its `str` is empty or raises."""
     try:
         text = str(error).strip()
     except Exception:
@@ -355,12 +334,11 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 #    uses 1
 # ---------------------------------------------------------------------------
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
-# the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
-# comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
+# the check that it must pass, or None; a type without a row does not fit. The tables of a schema are joined before any
+# value comes (all of them, or one of them), so that judging a value is a look-up by its type and a call. Whatever is
 # slow walks the rules instead: errors, and coercion.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
-#     checks    value -> bool, each for one type of value          n >= 1
-#     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
+#     tables    type -> the check to pass                          of "type": {dict: None}
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
@@ -368,13 +346,13 @@ MAX_PATTERN = 2_000         # characters in a regular expression; a short one ca
 MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
 
 _Check = Callable[[Any], bool]
-_Table = dict[type, tuple[_Check, ...]]
-_ANYTHING: _Table = dict.fromkeys((dict, list, str, int, float, bool, type(None)), ())
+_Table = dict[type, "_Check | None"]
+_ANYTHING: _Table = dict.fromkeys((dict, list, str, int, float, bool, type(None)))
 _TYPES: dict[str, tuple[str, _Table]] = {
-    "object": ("an object", {dict: ()}), "array": ("an array", {list: ()}), "string": ("a string", {str: ()}),
-    "integer": ("an integer", {int: (), float: (float.is_integer,)}),           # 5.0 is one, true is not
-    "number": ("a number", {float: (math.isfinite,), int: ()}),
-    "boolean": ("a boolean", {bool: ()}), "null": ("null", {type(None): ()}),
+    "object": ("an object", {dict: None}), "array": ("an array", {list: None}), "string": ("a string", {str: None}),
+    "integer": ("an integer", {int: None, float: float.is_integer}),            # 5.0 is one, true is not
+    "number": ("a number", {float: math.isfinite, int: None}),
+    "boolean": ("a boolean", {bool: None}), "null": ("null", {type(None): None}),
 }
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
@@ -382,47 +360,42 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 
 def _only(kinds: Iterable[type], check: _Check) -> _Table:
     """Give the table of a check that is for some types; all others pass."""
-    return {**_ANYTHING, **dict.fromkeys(kinds, (check,))}
+    return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
 def _both(one: _Table, other: _Table) -> _Table:
     """Join tables so that both have to be passed."""
-    if one is _ANYTHING or other is _ANYTHING:
-        return other if one is _ANYTHING else one
-    return {kind: one[kind] + other[kind] for kind in one if kind in other}
+    def joined(first: _Check | None, second: _Check | None) -> _Check | None:
+        if first is None or second is None:
+            return first or second
+        return lambda value: first(value) and second(value)
+    return other if one is _ANYTHING else {kind: joined(one[kind], other[kind]) for kind in one if kind in other}
 
 
-def _one_of(tables: Sequence[_Table]) -> _Table:
+def _either(tables: Sequence[_Table]) -> _Table:
     """Join tables so that one of them has to be passed."""
+    def joined(checks: list[_Check | None]) -> _Check | None:
+        some = [check for check in checks if check]
+
+        def passes_one(value: Any) -> bool:
+            for check in some:
+                if check(value):
+                    return True
+            return False
+        return None if None in checks else some[0] if len(some) == 1 else passes_one
     kinds = dict.fromkeys(kind for table in tables for kind in table)
-    rows = {kind: [table[kind] for table in tables if kind in table] for kind in kinds}
-    return {kind: () if () in some else some[0] if len(some) == 1 else (_any(some),) for kind, some in rows.items()}
+    return {kind: joined([table[kind] for table in tables if kind in table]) for kind in kinds}
 
 
-def _any(rows: list[tuple[_Check, ...]]) -> _Check:
-    def check(value: Any) -> bool:
-        for checks in rows:
-            for test in checks:
-                if not test(value):
-                    break
-            else:
-                return True
-        return False
-    return check
-
-
-def _all(table: _Table) -> _Check:
+def _check_of(table: _Table) -> _Check:
     """Make the check of a table, for any value; what is no JSON value fits only where everything does."""
     def check(value: Any) -> bool:
-        for test in table.get(type(value), others):
-            if not test(value):
-                return False
-        return True
+        test = table.get(type(value), as_plain)
+        return test is None or test(value)
 
     def as_plain(value: Any) -> bool:
         plain = _plain(value)
         return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
-    others = (as_plain,)
     return check
 
 
@@ -508,58 +481,52 @@ def _pointer(document: Any, reference: str) -> Any:
 
 
 # --- patterns: ECMA-262's regular expressions in Python's words
-_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
-           r"u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S])")
-_TOKEN = rf"{_ESCAPE}|\[(?:{_ESCAPE}|[^\]\\])*\]|\(\?<(?![=!])|[\s\S]"
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
 _OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", r"\B": r"(?!\b)",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-# by the letter after the backslash: what is spelled otherwise in Python -> (what follows, whether in a class)
+_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
+           r"c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S]?)")
+_TOKENS = {True: rf"{_ESCAPE}|[\[&|~]",     # in a class of characters, and outside of all
+           False: rf"{_ESCAPE}|\(\?<(?![=!])|\[(?:{_ESCAPE}|[^\]\\])*\]|[$.]"}
+# by the second character of a token: what is spelled otherwise in Python -> (what follows, whether in a class)
 _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
 def _regex(source: str) -> re.Pattern[str]:
     """Compile a pattern, or raise a ValueError that says what is not supported."""
     try:
-        return re.compile(_translated(source))
+        if len(source) > MAX_PATTERN:
+            raise ValueError(f"it is longer than {MAX_PATTERN} characters")
+        spelled = _translated(source)
+        if len(spelled) > 100 * MAX_PATTERN:
+            raise ValueError("it names too many Unicode properties")
+        return re.compile(f"(?a){spelled}")
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
 
 
-def _translated(source: str) -> str:
-    if len(source) > MAX_PATTERN:
-        raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-    texts = ["(?a)"]
-    for token in re.findall(_TOKEN, source):
-        if token[0] == "[" and token not in _OUTSIDE and len(token) > 1:
-            parts = re.findall(rf"{_ESCAPE}|[\s\S]", token[1:-1])
-            texts.append("[" + "".join(_INSIDE.get(part) or _escape(part, True) for part in parts) + "]")
-        else:
-            texts.append(_OUTSIDE.get(token) or _escape(token, False))
-    if sum(map(len, texts)) > 100 * MAX_PATTERN:
-        raise ValueError("it names too many Unicode properties")
-    return "".join(texts)
-
-
-def _escape(token: str, in_class: bool) -> str:
-    """Give a token in Python's words; most need none."""
-    kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
-    if token == "(?<":
-        kind, rest = "<", " "
-    elif token[0] != "\\":
+def _translated(source: str, in_class: bool = False) -> str:
+    """Spell a pattern, or what stands in a class of characters, in Python's words; most of it needs none."""
+    def spelled(match: re.Match[str]) -> str:
+        token, kind, rest = match[0], match[0][1:2], match[0][2:]
+        same = (_INSIDE if in_class else _OUTSIDE).get(token)
+        if same or not kind:
+            return same or token
+        if token[0] == "[":
+            return f"[{_translated(token[1:-1], in_class=True)}]"
+        if kind in "123456789":             # one to a group that took no part fits the empty text
+            return token if in_class else f"(?({token[1:]}){token})"
+        if rest and kind not in _ESCAPES:
+            raise ValueError(_needs_chapter(token[:2], token))
+        if rest:
+            return _ESCAPES[kind](rest.strip("{}<>"), in_class)
+        if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
+            raise ValueError(f"{token} is no escape of ECMA-262")
         return token
-    if kind in _ESCAPES and rest:
-        return _ESCAPES[kind](rest, in_class)
-    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
-        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
-    if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
-        return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
-        raise ValueError(f"{token} is no escape of ECMA-262")
-    return token
+    return re.sub(_TOKENS[in_class], spelled, source)
 
 
 # --- rules
@@ -610,14 +577,14 @@ class _Rule:
 # --- keywords: a function makes the rule for an argument in a schema (the node); schemas in it are compiled already
 def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
     """Make a rule for the value alone; its error is the value, the words, the arguments."""
-    return _Rule(None, lambda value: [] if _all(table)(value) else [
+    return _Rule(None, lambda value: [] if _check_of(table)(value) else [
         (_ITSELF, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
 
 
 @functools.cache
 def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
-    return _says(_one_of([_TYPES[name][1] for name in names]), f"is not {words}")
+    return _says(_either([_TYPES[name][1] for name in names]), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
@@ -626,22 +593,22 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
         for kind in (int, float) if type(value) in (int, float) else (type(value),):
             allowed.setdefault(kind, set()).add(_canonical(value))
     node.compiler.guarded |= dict in allowed or list in allowed
-    table: _Table = dict.fromkeys(allowed, (lambda value: _canonical(value) in allowed[type(value)],))
+    table: _Table = dict.fromkeys(allowed, lambda value: _canonical(value) in allowed[type(value)])
     if str in allowed:
-        table[str] = (allowed[str].__contains__,)       # the most frequent ones, without a call
+        table[str] = allowed[str].__contains__          # the most frequent ones, without a call
     return _says(table, words, *values)
 
 
-def _multiple_of(step: float, node: _Node) -> _Rule:
+def _is_multiple_of(step: float) -> _Check:
+    from fractions import Fraction
+
     def exact(value: float) -> bool:
-        from fractions import Fraction
+        if value - value or type(value) is type(step) is int:       # infinite, or easy
+            return value % step == 0
         # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
         return number % unit == 0
-    table = {**_ANYTHING, int: (exact,), float: (math.isfinite, exact)}
-    if isinstance(step, int):
-        table[int] = (lambda value: value % step == 0,)
-    return _says(table, "is not a multiple of", step)
+    return exact
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -650,17 +617,17 @@ def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
     return _says(table, "has equal items") if wanted else None
 
 
-def _pattern(source: str, node: _Node) -> _Rule:
+def _matches(source: str) -> _Check:
     search = _regex(source).search
-    return _says(_only([str], lambda value: search(value) is not None), "does not match the pattern", source)
-
-
-def _format(name: str, node: _Node) -> _Rule | None:
-    check = _FORMATS.get(name) if node.compiler.asserts_formats(node) else None
-    return _says(_only([str], check), "does not have the format", name) if check else None
+    return lambda value: search(value) is not None
 
 
 _FORMATS: dict[str, _Check] = {}
+
+
+def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
+    check = _FORMATS.get(name) if asserted or node.compiler.formats else None
+    return _says(_only([str], check), "does not have the format", name) if check else None
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
@@ -669,13 +636,37 @@ def _required(names: list[str], node: _Node) -> _Rule:
                  _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
 
 
+# This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
     closed = _is_closed(node)
-    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
+    plan = [(name, sub.kind, sub.test) for name, sub in subs.items()
             if closed or name in required or sub.table != _ANYTHING]
-    check = (_all_there(plan, len(subs) if closed else None) if len(required) == len(subs) else
-             _some_there(plan, closed))
+    there, maybe = ([row for row in plan if (row[0] in required) is needed] for needed in (True, False))
+    least, no_more, fits = len(there), not (closed or maybe), {name: sub.fits for name, sub in subs.items()}
+
+    def check(value: dict[str, Any]) -> bool:
+        try:
+            for name, kind, test in there:
+                if type(value[name]) is not kind:
+                    if not fits[name](value[name]):
+                        return False
+                elif test is not None and not test(value[name]):
+                    return False
+        except KeyError:
+            return False
+        if no_more or len(value) == least:
+            return True
+        absent = 0
+        for name, kind, test in maybe:
+            if name not in value:
+                absent += 1
+            elif type(value[name]) is not kind:
+                if not fits[name](value[name]):
+                    return False
+            elif test is not None and not test(value[name]):
+                return False
+        return not closed or len(value) + absent == len(plan)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -684,46 +675,6 @@ def _is_closed(node: _Node) -> bool:
     """Tell whether an object may have the names in `properties` only: then these two keywords are one check."""
     more = node.arguments.get("additionalProperties")
     return more is not None and more.schema is False and not node.arguments.get("patternProperties")
-
-
-# The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
-_Plan = list[tuple[str, bool, "type | None", "_Check | None", _Check]]
-
-
-def _all_there(plan: _Plan, most: int | None) -> _Check:
-    rows = [(name, kind, test) for name, _, kind, test, _ in plan]
-    by_name = {name: fits for name, *_, fits in plan}
-
-    def check(value: dict[str, Any]) -> bool:
-        try:
-            for name, kind, test in rows:
-                if type(value[name]) is not kind:
-                    if not by_name[name](value[name]):
-                        return False
-                elif test is not None and not test(value[name]):
-                    return False
-        except KeyError:
-            return False
-        return True if most is None else len(value) <= most
-    return check
-
-
-def _some_there(plan: _Plan, closed: bool) -> _Check:
-    def check(value: dict[str, Any]) -> bool:
-        absent = 0
-        for name, required, kind, test, fits in plan:
-            if name in value:
-                if type(value[name]) is not kind:
-                    if not fits(value[name]):
-                        return False
-                elif test is not None and not test(value[name]):
-                    return False
-            elif required:
-                return False
-            else:
-                absent += 1
-        return len(value) + absent == len(plan) if closed else True
-    return check
 
 
 def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
@@ -766,43 +717,43 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
-    table = _one_of([sub.usable_table() for sub in subs])
-    if no_other:
-        table = dict.fromkeys(table, (lambda value: sum(sub.fits(value) for sub in subs) == 1,))
-    fits = _all(table)
+def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
+    tables = [sub.usable_table() for sub in subs]
+    table, checks = _either(tables), list(map(_check_of, tables))
+    if at_most == 1:
+        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
     def parts(value: Any) -> list[_Part]:
         fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        if fits(value):
-            return fitting
-        if fitting:
+        if len(fitting) > at_most:
             return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
-        memo, key = node.compiler.memo, (_choice, node)
-        failed = memo.get(key, 0)
-        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
-            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
-            meant = next(mended, None)
-            memo[key] = failed + (meant is None)
-            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
-        memo[key] = failed + 1
-        expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
-        if "" not in expected:
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
-        best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
-        return [(_ITSELF, value, subs[best], (best,))]
+        return fitting or [_meant(subs, value, node)]
     return _Rule(None, parts, table)
+
+
+def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
+    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
+    memo, key = node.compiler.memo, (_meant, node)
+    memo[key] = 1 + memo.get(key, 0)
+    if memo[key] > SHOWN_NAMES:
+        near = (sub for sub in subs if memo[key] < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+        meant = next(near, None)
+        memo[key] -= meant is not None
+        return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    expected = dict.fromkeys(map(_other_type, faults))
+    if "" not in expected:
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    # another type is farthest away, then another constant (often a tag), then the number of faults
+    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+        fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
+    return _ITSELF, value, subs[best], (best,)
 
 
 def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
-    """Tell how far an alternative is: another type, then another constant (often a tag), then the number of faults."""
-    return _other_type(faults) != "", sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
 
 
 def _all_of(subs: list[_Node], node: _Node) -> _Rule:
@@ -829,7 +780,7 @@ def _are_names(argument: Any) -> bool:
 # --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
 _COUNT, _NUMBER, _DIFFERENT = "a non-negative integer", "a number", "an array of different strings"
-_FORMS = {words: _all(table) for words, table in _TYPES.values()}
+_FORMS = {words: _check_of(table) for words, table in _TYPES.values()}
 _FORMS.update({
     _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
     _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
@@ -853,10 +804,11 @@ _KEYWORDS: dict[str, _Row] = {
     "maximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value <= n, "is greater than")),
     "exclusiveMinimum": (_NUMBER, _limit([int, float], lambda n: lambda value: value > n, "is not greater than")),
     "exclusiveMaximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value < n, "is not less than")),
-    "multipleOf": ("a number greater than 0", _multiple_of),
+    "multipleOf": ("a number greater than 0", _limit([int, float], _is_multiple_of, "is not a multiple of")),
     "minLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) >= n, "has fewer characters than")),
     "maxLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) <= n, "has more characters than")),
-    "pattern": (_TEXT, _pattern),
+    "pattern": (_TEXT, _limit([str], _matches, "does not match the pattern")),
+    "format": (_TEXT, _format),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
     "uniqueItems": ("a boolean", _unique_items),
@@ -870,11 +822,10 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of),
-    "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
-    "format": (_TEXT, _format),
 }
 # what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
 _DRAFTS: dict[str, Collection[str]] = {
@@ -896,8 +847,8 @@ class _Node:
 
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
-    table: _Table | None = None
-    keyword, started, length = "", False, 0
+    table: _Table | None = None     # until it is built, there is none
+    keyword, started, length, weight = "", False, 0, 1
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -918,7 +869,6 @@ class _Node:
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
             else:
                 self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
-        table = {} if self.schema is False else _ANYTHING
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -928,9 +878,12 @@ class _Node:
                 continue
             if rule:
                 rule.keyword = keyword
-                table = _both(table, rule.table)
                 self.rules.append(rule)
-        self.finish(table)
+        table = functools.reduce(_both, [rule.table for rule in self.rules], {} if self.schema is False else _ANYTHING)
+        kind = self.kind = next(iter(table), None)
+        test, anyhow = table[kind] if kind else None, _check_of(table)
+        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
+        self.test, self.table, self.weight = test, table, 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
@@ -944,27 +897,13 @@ class _Node:
             return sub
         return _change_schemas(keyword, argument, node)
 
-    def finish(self, table: _Table) -> None:
-        kind = next(iter(table), None)
-        checks, anyhow = table[kind] if kind else (), _all(table)
-        if len(checks) < 2:
-            test = checks[0] if checks else None
-            self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
-            self.kind, self.test = kind, test
-        elif len(checks) == 2:
-            first, second = checks
-            self.fits = lambda value: first(value) and second(value) if type(value) is kind else anyhow(value)
-        else:
-            self.fits = anyhow
-        self.table = table
-
     def report(self, problem: str, *steps: str | int) -> None:
-        path = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
+        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
         self.compiler.problems.append(f"{_place(path)}: {problem}")
 
     def usable_table(self) -> _Table:
-        """Give the table, or one that asks this node: where the table is not there yet, or long."""
-        if self.table is not None and all(len(checks) <= 2 for checks in self.table.values()):
+        """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
+        if self.table is not None and self.weight < MAX_DEPTH:
             return self.table
         self.compiler.guarded = True
         return _only(_ANYTHING, self.judge)
@@ -1000,9 +939,7 @@ class _Node:
         if self.fits(value):
             return value
         value = self.read(value) if isinstance(value, str) else _plain(value)
-        for rule in self.rules:
-            value = rule.nearest(value)
-        return value
+        return functools.reduce(lambda near, rule: rule.nearest(near), self.rules, value)
 
     def read(self, text: str) -> Any:
         """Give the JSON value in a text, where this schema wants one of its type."""
@@ -1018,22 +955,15 @@ class _Node:
 class _Compiler:
     """Compile the schemas of one document, each once; a chapter may know more of what references lead to."""
 
-    def __init__(self, dialect: str, resources: Mapping[str, Any] | None, formats: bool) -> None:
+    def __init__(self, dialect: str, resources: Mapping[str, Any], formats: bool) -> None:
         # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
-        self.dialect, self.formats, self.guarded, self.depth = dialect, formats, False, 0
+        self.dialect, self.given, self.formats, self.guarded, self.depth = dialect, resources, formats, False, 0
         self.nodes: dict[Any, _Node] = {}
         self.waiting: list[_Node] = []
         self.problems: list[str] = []
         self.memo: dict[Any, Any] = {}
-        self.prepare(resources or {})
-
-    def prepare(self, resources: Mapping[str, Any]) -> None:
-        if resources:
-            raise SchemaError(str(_needs_chapter("resources")))
 
     def compile(self, schema: Any) -> _Node:
-        if _too_deep(schema):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             node = self.waiting.pop()
@@ -1048,11 +978,16 @@ class _Compiler:
 
     def home_of(self, document: Any) -> Any:
         """Give what references in a document are about: here, that document."""
-        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
-        if str(said).rstrip("#") not in _DRAFTS:
+        self.check_depth(document)
+        said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
+        if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
-        self.other_words = _DRAFTS[str(said).rstrip("#")]
+        self.other_words = _DRAFTS[said]
         return document
+
+    def check_depth(self, document: Any) -> None:
+        if _too_deep(document):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -1064,9 +999,6 @@ class _Compiler:
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
                 raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
-
-    def asserts_formats(self, node: _Node) -> bool:
-        return self.formats
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Give the compiled schema that a reference leads to."""
@@ -1112,13 +1044,17 @@ class Validator:
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
             raise SchemaError(str(_needs_chapter("formats")))
+        if resources and self.compiler is _Compiler:
+            raise SchemaError(str(_needs_chapter("resources")))
         try:
-            compiler = self.compiler(dialect, resources, formats)
+            compiler = self.compiler(dialect, resources or {}, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
         self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
-        self.is_valid = functools.partial(self._run, self._root.fits, False) if self._guarded else self._root.fits
+        self.is_valid = self._root.fits
+        if self._guarded:
+            self.is_valid = functools.partial(self._run, self._root.fits, False)
 
     def _run(self, work: Callable[[Any], Any], otherwise: Any, value: Any) -> Any:
         """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
@@ -1131,8 +1067,7 @@ class Validator:
 
     def check_for(self, kind: type) -> Callable[[Any], bool]:
         """Give what is_valid comes to for a value that is known to be of this type: mostly a single check."""
-        checks = self._root.table.get(kind, ()) if self._root.table and not self._guarded else ()
-        return checks[0] if len(checks) == 1 else self.is_valid
+        return self._root.table.get(kind) or self.is_valid if self._root.table and not self._guarded else self.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
@@ -1408,18 +1343,18 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    by_type: dict[type, list[tuple[_Reader, Callable[[Any], bool]]]] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
+    @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
         exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
         forms = sorted((form for form in members if _may_be(form.schema, kind)),
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
-        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+        return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
         unfit = _unfit("fits no member of the union")
-        for read_member, fits in by_type[type(value)]:
+        for read_member, fits in rows:
             try:
                 if fits(value):
                     return value, read_member(value), None
@@ -1428,13 +1363,14 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit
 
     def read(value: Any) -> Any:
-        rows = by_type.get(type(value)) or able(type(value))
+        kind: Any = type(value)
+        rows: Any = able(kind)
         if len(rows) == 1:
             return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1459,10 +1395,6 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
-
-
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _NULL in schema.get("anyOf", ()) or _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1568,7 +1500,7 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
     forms = list(members)
     others = [form for form in forms if form.schema != _NULL]
-    if any(_takes_null(form.schema) for form in others):
+    if len(others) < len(forms) and any(_may_be(form.schema, type(None), False) for form in others):
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
@@ -1584,7 +1516,7 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
         first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
+    schema: dict[str, Any] = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
@@ -1606,13 +1538,14 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
-_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+        read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+        return dict(read(thing, include_extras=True))
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1824,7 +1757,7 @@ class _Builder:
             self.place = owner + name
             form = functools.reduce(self.noted, notes, self.form(annotation))
             text = form.schema.pop("description", text)
-            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
+            if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
             schema, read, hashable = form
             properties[name] = schema
@@ -2038,6 +1971,7 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
+_CALL_ID = "the call's id"          # among what a registry injects, for who declares it
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2247,6 +2181,12 @@ class Media:
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
 
+    @property
+    def base64(self) -> str:
+        """The data as text, for JSON."""
+        import base64
+        return base64.b64encode(self.data).decode()
+
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
@@ -2411,6 +2351,8 @@ class _Format(NamedTuple):
         message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
     no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = (      # into another spelling, that of `parts`
+        lambda message, messages, parts: messages)
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2501,6 +2443,7 @@ _SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 ]
+_ANSWERED_AS: dict[str, str] = {}           # class of a message -> the format to answer in, where it has one of its own
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
@@ -2542,7 +2485,7 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
     never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or (formats or API_FORMATS)[0], [
+    return api_format or _ANSWERED_AS.get(type(message).__name__) or (formats or API_FORMATS)[0], [
         replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
@@ -2688,7 +2631,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
     messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages is None:                    # LangChain takes no text that is no object back
-        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+        messages = _APIS[spelled].translated(message, api.assistant(
+            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
     kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
     return [_encodable(each) for each in kept], calls
 
@@ -2947,11 +2891,13 @@ class Tool(_Extended):
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
+               call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
-        bind: Any = self.bind
+        bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
         try:
-            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
+            given = {**given, _CALL_ID: call_id} if self._declared else {}
+            return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3286,7 +3232,7 @@ class ToolRegistry(_Extended):
         if len(cache) >= _SCHEMAS_KEPT:
             cache.clear()
         if key not in cache:
-            tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
+            tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
             cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
         return [_copied(schema) for schema in cache[key]]
@@ -3312,7 +3258,7 @@ class ToolRegistry(_Extended):
                 _finished(self.before_call(call, reason))
                 texts = _REFUSED
             # 3. arguments become what the function takes
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -4017,7 +3963,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -4103,7 +4049,7 @@ async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any
 
 
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Any:
     """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
@@ -4220,7 +4166,7 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 async def _in_time(running: Any, tool: Tool) -> _Outcome:
     """Wait for an outcome as long as the tool may take."""
     import asyncio
-    task = asyncio.ensure_future(running)
+    task: asyncio.Future[_Outcome] = asyncio.ensure_future(running)
     try:
         done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
         return task.result() if done else _Outcome(None, _timed_out(tool))
@@ -4308,7 +4254,7 @@ def _code_point(digits: str, in_class: bool) -> str:
 
 _ESCAPES.update({
     "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
-    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
+    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "?": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
 
@@ -4426,8 +4372,8 @@ _VOCABULARIES: dict[str, Collection[str]] = {
 
 
 class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
-        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
+        self.rows, self.ref_alone = rows, ref_alone
 
 
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
@@ -4466,14 +4412,12 @@ class _Home(NamedTuple):
 class _FullCompiler(_Compiler):
     """Know all schemas that references may lead to, and compile each once per scope."""
 
-    def prepare(self, resources: Mapping[str, Any]) -> None:
-        self.given = {uri.rstrip("#"): schema for uri, schema in resources.items()}
+    def home_of(self, document: Any) -> _Home:
+        self.given = {uri.rstrip("#"): schema for uri, schema in self.given.items()}
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
         self.same: dict[Any, _Home] = {}                # so that equal homes are one
-
-    def home_of(self, document: Any) -> _Home:
         return _Home(self.index(document, ""))
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4482,9 +4426,6 @@ class _FullCompiler(_Compiler):
             return {"$ref": dialect.rows["$ref"]}
         rows: dict[str, _Row] = dialect.rows
         return rows
-
-    def asserts_formats(self, node: _Node) -> bool:
-        return self.formats or node.home.resource.dialect.asserts_formats
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
@@ -4519,16 +4460,17 @@ class _FullCompiler(_Compiler):
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        if "format-assertion" in listed and not _FORMATS:
-            raise SchemaError(str(_needs_chapter("formats")))
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
         kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
+        if "format-assertion" in listed:
+            if not _FORMATS:
+                raise SchemaError(str(_needs_chapter("formats")))
+            kept["format"] = _TEXT, functools.partial(_format, asserted=True)
+        return _Dialect(kept, base.ref_alone)
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
-        if _too_deep(document):             # one of the given resources
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        self.check_depth(document)
         first = self.resource(document, uri, self.default)
         stack, known = [(document, first)], set()
         while stack:
@@ -4854,7 +4796,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
     try:
         texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
         if not (texts and any(map(_type_parameters, owners))):
-            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+            return dict(read(thing, include_extras=True))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -5263,6 +5206,20 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
     return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
 
 
+# https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
+_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
+                    lambda url: {"type": "input_image", "image_url": url}),
+    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
+
+
+def _responses_output(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+             for media in result.media if media.media_type in _RESPONSES_MEDIA]
+    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
@@ -5275,7 +5232,7 @@ _APIS["openai-responses"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _printable(result.content)} for result in results],
+         "output": _responses_output(result)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
@@ -5332,6 +5289,19 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
     return {"type": "tool", "name": names[0]}
 
 
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
+_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
+                    "application/pdf": "document"}
+
+
+def _anthropic_content(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
+               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
+    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+
+
 _TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
@@ -5341,7 +5311,7 @@ _APIS["anthropic"] = _Format(
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
@@ -5372,6 +5342,18 @@ def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
 
 
+# https://ai.google.dev/gemini-api/docs/function-calling: what a response may hold besides JSON, from Gemini 3 on
+_GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
+
+
+def _gemini_result(result: ToolResult) -> dict[str, Any]:
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+             for media in result.media if media.media_type in _GEMINI_MEDIA]
+    said = {"error" if result.is_error else "output": _printable(result.content)}
+    return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
+                                 **_gemini_id(result.tool_call_id)}}
+
+
 def _gemini_blocked(response: Any) -> Any:
     """Give why a prompt was blocked, or why there is no content in the answer."""
     feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
@@ -5391,10 +5373,7 @@ _APIS["gemini"] = _Format(
     again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
                               **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
-    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": _legal(result.name),
-        "response": {"error" if result.is_error else "output": _printable(result.content)},
-        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
@@ -5570,7 +5549,8 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
+            items[at] = {**begun, **event["item"]}
         elif kind == "response.function_call_arguments.delta":
             items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
         elif kind == "response.output_text.delta":
@@ -5774,14 +5754,26 @@ __all__ += ["class_tools"]
 
 
 # ---------------------------------------------------------------------------
-# langchain: tools from LangChain
-#    uses 1 7 8 9 10 importers
+# langchain: tools from LangChain, and answers to its messages
+#    uses 1 4 6 7 8 9 10 importers
 # ---------------------------------------------------------------------------
+_FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
+_NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
+_COMMAND = "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
+
+
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
 
-    What LangChain injects is hidden from the model. Nothing of LangChain is imported.
+    What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
+    `ToolRegistry(inject=…)`, and a tool that cannot do without a graph is left out. Nothing of LangChain is imported.
     """
+    import warnings
+    direct = [tool.name for tool in tools if getattr(tool, "return_direct", None) is True]
+    if direct:
+        warnings.warn(_NOT_DIRECT.format(_listed(direct)), ToolRegWarning, stacklevel=3)
     return _make_tools("LangChain", [
         (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
@@ -5790,36 +5782,69 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
     if not hasattr(type(tool), "tool_call_schema"):
         raise ToolDefinitionError("is no LangChain tool (write *tools for a list of them)")
     try:
-        parameters, hides = _langchain_parameters(tool)
+        hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hides),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
+    for parameter, (kinds, needed) in hidden.items():
+        if needed and kinds & _FROM_A_GRAPH:
+            raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
+    if hidden:
+        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
+    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
+                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
 
 
-def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
-    """Give (the schema that the model is shown, whether something is hidden from it)."""
+def _langchain_parameters(tool: Any) -> dict[str, Any]:
+    """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return shown, False
-    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()
-    schema = {"type": "object", "properties": {}, "additionalProperties": False,       # so that nothing hidden is sent
-              **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
+        return {**shown}
+    said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
+    schema: dict[str, Any] = {
+        "type": "object", "properties": {}, "additionalProperties": False,
+        **{keyword: said[keyword] for keyword in said if keyword not in ("title", "description")}}
     if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
-        return {**schema, "properties": tool.args, "required": list(tool.args)}, False
-    everything = tool.get_input_schema()
-    taken = everything.model_fields if hasattr(everything, "model_fields") else everything.__fields__       # pydantic 1
-    return schema, not taken.keys() <= schema["properties"].keys()
+        return {**schema, "properties": tool.args, "required": list(tool.args)}
+    return schema
 
 
-def _langchain_call(tool: Any, hides: bool) -> Callable[..., Any]:
+def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
+    """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
+    func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
+            for name, parameter in inspect.signature(func).parameters.items()]
+    rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
+    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
+             for name, notes, needed in rows]
+    return {name: (kinds, needed) for name, kinds, needed in found
+            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+
+
+def _classes_of(note: Any) -> tuple[type, ...]:
+    note = typing.get_origin(note) or note
+    return note.__mro__ if isinstance(note, type) else type(note).__mro__
+
+
+def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
+    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
+                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
+    return _binder(takes, _as_it_is, checked=False)
+
+
+def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
+    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
-    as_message = (hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+    as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
     runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
-        call = {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+        call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
+        arguments.update(dict.fromkeys(ids, call_id))
+        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
@@ -5846,6 +5871,9 @@ def _tool_exceptions() -> Iterator[None]:
 
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
+    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
+           for each in (value if isinstance(value, list) else [value])):
+        raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
     blocks = [value.content] if isinstance(value.content, str) else value.content
@@ -5855,6 +5883,34 @@ def _langchain_answer(value: Any) -> Any:
     return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
+def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
+    return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+             "name": result.name, "status": "error" if result.is_error else "success",
+             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
+            for result in results]
+
+
+def _is_artifact(value: Any, content: str) -> bool:
+    try:
+        return value is not None and _is_json(value) and _content_of(value) != content
+    except RecursionError:
+        return False
+
+
+def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
+    """Keep the blocks that a model has to be sent again as they came, where the spelling has a place for them."""
+    blocks = message.content if isinstance(message.content, list) else []
+    thoughts = [block for block in blocks if isinstance(block, dict) and block.get("type") in _THOUGHTS]
+    if thoughts and messages and parts in ("content", "tool_calls"):
+        said = messages[0]["content"]
+        said = [{"type": "text", "text": said}] * bool(said) if isinstance(said, str) else said
+        messages[0] = {**messages[0], "content": [*thoughts, *said]}
+    return messages
+
+
+_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
 
@@ -7179,6 +7235,7 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    close: Any                                  # (): of either kind
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
@@ -7653,7 +7710,7 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     if result.get("isError"):
         raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
     if output:
-        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
     return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
@@ -7784,8 +7841,7 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
 
 
 def _media_block(media: Media, name: str) -> dict[str, Any]:
-    import base64
-    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    kind, data = media.media_type.partition("/")[0], media.base64
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -7826,7 +7882,7 @@ def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, 
         said = {"mcp-protocol-version": version, "mcp-method": message["method"],
                 "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
         for name, text in said.items() if headers is not None else ():
-            if text is not None and text != (headers or {}).get(name):
+            if text is not None and text != str((headers or {}).get(name)).strip():
                 raise _Refused(-32020, f"{name}: the header does not say what the message says")
     if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
         raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
@@ -7942,7 +7998,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
     places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+        protocol_version = default_request_version = "HTTP/1.1"
+        server_version, sys_version = "toolreg", ""
 
         def setup(self) -> None:
             super().setup()
@@ -7959,7 +8016,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             status, line = status or _refusal_of(self.headers, token, only_local), b""
             if status is None:
                 asked = _caught(_rpc_in, body)
-                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                turn: Any = alone if _is_bound(registry, asked) else contextlib.nullcontext()
+                with turn:
                     status, line = _replied(registry, asked, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
@@ -8458,7 +8516,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
+        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
     for image in filter(None, images):
@@ -8470,8 +8528,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
 
 
 def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks
-        return "\n".join(map(_plain_text, content))
+    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
+        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
+        return "\n".join(map(_plain_text, texts or content))
     if isinstance(content, dict):           # a block, or gemini's response
         content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
     return content if isinstance(content, str) else _write_json(content)
