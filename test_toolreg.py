@@ -11416,6 +11416,17 @@ def test_times_and_media_are_shown_where_results_are_given():
     assert "0.25" not in trace(flow)
 
 
+@pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
+def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
+    result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
+    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
+    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
+             "        shows data:image/png;base64,iVBORw==")
+    assert trace(flow) == trace(flow, [result]) == shown
+    assert trace(flow, style="html").count("<img") == 1
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):

@@ -8440,10 +8440,10 @@ def _tells(owner: type, method: str, told: dict[str, str]) -> None:
     setattr(owner, method, telling)
 
 
-for _where, _texts in _WRITE_INSTEAD.items():
+for _whose, _texts in _WRITE_INSTEAD.items():
     _instead = {word: text for text, words in _texts.items() for word in words.split()}
-    if _where:
-        _tells(*_where, _instead)
+    if _whose:
+        _tells(_whose[0], _whose[1], _instead)
     else:
         _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in _instead.items())
 
@@ -8508,7 +8508,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
+    held = [block, *(block[said] if said and isinstance(block[said], list) else block.get("parts") or ())]
+    images = [image for each in held if isinstance(each, dict)      # as the APIs spell one
+              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
     if said:
         id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
@@ -8516,10 +8518,10 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    for image in filter(None, images):
+    for image in images:
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
