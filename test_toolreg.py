@@ -11400,10 +11400,11 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
 
 
 @of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_not_spelled_out():
+def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
     told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
     assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]"
+        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
+        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
 
 
 def test_times_and_media_are_shown_where_results_are_given():
