@@ -5947,28 +5947,25 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """Hold a URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what."""
 
-    def __init__(self, origin: str, host: str, port: int, path: str) -> None:
-        self.origin, self.host, self.port, self.path = origin, host, port, path
+    def __init__(self, url: str, base: str = "") -> None:
+        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
+        from urllib.parse import urljoin
+        try:
+            found = re.fullmatch(_URL, urljoin(base, url))
+        except ValueError:                  # urljoin is as strict, but only here and there
+            found = None
+        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
+        usual = _PORTS[scheme.lower()]
+        self.host, self.port = host.strip("[]"), int(port or usual)
+        self.path = path if path.startswith("/") else f"/{path}"
+        if not host or self.port > 65_535:
+            raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
+        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
 
     def __str__(self) -> str:
         return self.origin
-
-
-def _target_of(url: str, base: str = "") -> _Target:
-    """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
-    from urllib.parse import urljoin
-    try:
-        found = re.fullmatch(_URL, urljoin(base, url))
-    except ValueError:                      # urljoin is as strict, but only here and there
-        found = None
-    scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-    number, usual = int(port or _PORTS[scheme.lower()]), _PORTS[scheme.lower()]
-    if not host or number > 65_535:
-        raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-    origin = f"{scheme}://{host}".lower() + ("" if number == usual else f":{number}")
-    return _Target(origin, host.strip("[]"), number, path if path.startswith("/") else f"/{path}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6001,7 +5998,7 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
         raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
     user, _, password = (parts[1] or "").partition(":")
     login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6023,33 +6020,8 @@ def _connected(target: _Target, deadline: float) -> Any:
     raise fault
 
 
-def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
-    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
-    if tunnel is not None:
-        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
-        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
-        head = b""
-        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
-            plain.settimeout(_seconds_to(deadline))
-            head += (byte := plain.recv(1))
-            if not byte or len(head) > 65_536:
-                break
-        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
-        if status is None or status[1][:1] != b"2":
-            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
-            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-    plain.settimeout(_seconds_to(deadline))
-    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return context.wrap_socket(plain, server_hostname=target.host)
-
-
-def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
-
-
 class _Wire(io.RawIOBase):
-    """Be a connection with one deadline for all of it, however slowly its bytes drip."""
+    """A connection with one deadline for all of it, however slowly its bytes drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
@@ -6063,6 +6035,27 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+
+    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
+        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        if tunnel is not None:
+            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
+            self.send("CONNECT", name, {"host": name, **tunnel})
+            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
+            while self.readline(65_536).strip():
+                pass
+            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
+            if status is None or status[1][:1] != b"2":
+                said = first[:80].decode("ascii", "replace").strip()
+                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
+        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6089,10 +6082,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
-            wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
-                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
-            wire.socket.sendall(_head(method, path, sent) + body)
+                wire.secure(target, hello if proxy else None)
+            wire.send(method, path, sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6125,10 +6117,7 @@ def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator
 
 
 class _Response:
-    """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
-
-    `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
-    """
+    """An answer, whose body is read once, by one thread; the names of its `headers` are in lower case."""
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
@@ -6152,14 +6141,11 @@ class _Response:
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
         body = bytearray()
-        try:
+        with contextlib.suppress(ToolRegError) if cut else contextlib.nullcontext():
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
                     raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
-        except ToolRegError:
-            if not cut:
-                raise
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
@@ -6196,13 +6182,11 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
              timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
 
-    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
-
-    HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
-    methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits. GET and HEAD
+    follow redirects, other methods only 307 and 308 within the origin; another origin gets nothing meant for the first.
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
+    target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
@@ -6211,7 +6195,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
         response.close()
-        before, target = target, _target_of(location, target.origin + target.path)
+        before, target = target, _Target(location, target.origin + target.path)
         if target.origin != before.origin:
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
@@ -6694,7 +6678,7 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
 
 
 def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
+    if _Target(url) and not set("?#{").isdisjoint(url):
         raise ToolDefinitionError("base_url: takes no query, fragment or variable")
     return url.rstrip("/")
 
@@ -8191,7 +8175,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_target_of(self._url))
+        self._origin = str(_Target(self._url))
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
