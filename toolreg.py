@@ -8411,8 +8411,13 @@ _WRITE_INSTEAD: dict[Any, dict[str, str]] = {
 }
 
 
-def _tells(owner: type, method: str, told: dict[str, str]) -> None:
-    """Let a method say what to write instead of keywords that it has elsewhere."""
+def _tell(whose: Any, texts: dict[str, str]) -> None:
+    """Let all that is asked for a name of elsewhere, or a method that gets a keyword of it, say what to write."""
+    told = {word: text for text, words in texts.items() for word in words.split()}
+    if not whose:
+        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in told.items())
+        return
+    owner, method = whose
     known = getattr(owner, method)
 
     @functools.wraps(known)
@@ -8425,11 +8430,7 @@ def _tells(owner: type, method: str, told: dict[str, str]) -> None:
 
 
 for _whose, _texts in _WRITE_INSTEAD.items():
-    _instead = {word: text for text, words in _texts.items() for word in words.split()}
-    if _whose:
-        _tells(_whose[0], _whose[1], _instead)
-    else:
-        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in _instead.items())
+    _tell(_whose, _texts)
 
 
 # ---------------------------------------------------------------------------
