@@ -8664,8 +8664,10 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
             print("  by table:", table[name]("Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
-        # the same in one line: an error that reaches the model is one that it can mend
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
+    # an error that reaches the model is one that it can mend
+    wrong, right = (ToolCall(f"call_{name}", name, {"city": "Oslo"}) for name in ("weather", "get_weather"))
+    print(trace(run_agent(scripted_model(wrong, right, "Sunny."), "How is the weather in Oslo?", registry)))
 
 
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
