@@ -8493,8 +8493,8 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    held = [block, *(block[said] if said and isinstance(block[said], list) else block.get("parts") or ())]
-    images = [image for each in held if isinstance(each, dict)      # as the APIs spell one
+    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
+    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
               if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
     if said:
         id, text = str(block[key]), _plain_text(block[said])
