@@ -12073,7 +12073,7 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options).__wrapped__
+    model = toolreg._model_of(options)
     assert (model.api_format, model._url) == (api_format, url)
     sent = "a-secret" in str(model._headers)
     assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
@@ -12153,7 +12153,7 @@ def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypa
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
     options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    model = toolreg._model_of(options, api_format="openai-chat")
     assert model._url == "https://api.openai.com/v1/chat/completions"
 
 

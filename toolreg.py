@@ -8812,7 +8812,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 
 
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    """Make the model that options and environment name."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
     owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
@@ -8824,14 +8824,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     if not base_url or not model:
         raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
     api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
-
-    @functools.wraps(asked)
-    def waiting(**request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return asked(**request)
-    return waiting
+    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
 
 class _Chat:
@@ -8853,6 +8846,11 @@ class _Chat:
             self.messages += saved
         elif options.system:
             self.messages.append({"role": "system", "content": options.system})
+
+    def ask(self, **request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return self.model(**request)
 
     def stream(self, text: str) -> None:
         print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
@@ -8876,8 +8874,8 @@ class _Chat:
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         asked = {"role": "user", "content": question}
-        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice)
+        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice, api_format=api_format)
         try:
             for message in itertools.chain([asked], loop):
                 self.messages.append(message)
