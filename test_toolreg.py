@@ -69,7 +69,7 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async elsewhere schema formats notes types contracts strict responses anthropic gemini streams importers classes "
-            "langchain network openapi find mcp serve http switch cli").split()
+            "langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -11163,7 +11163,7 @@ def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_
 
 
 # ---------------------------------------------------------------------------
-# cli: the command line, and the trace that it prints
+# trace: a conversation to look at, as text, as a diagram, as a page
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
     ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
@@ -11450,7 +11450,9 @@ def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
         assert not set(text_of_line) & set("#;<>%\\`@$")
 
 
-# --- the command line
+# ---------------------------------------------------------------------------
+# cli: the command line: lessons, a chat, and copies of this file
+# ---------------------------------------------------------------------------
 TOOLS_FILE = '''
 from toolreg import ToolRegistry
 registry = ToolRegistry()
@@ -11772,7 +11774,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,cli"),
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,trace,cli"),
     (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
     (("--without", "core"), "--with all"),
 ])

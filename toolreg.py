@@ -30,7 +30,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, elsewhere, schema, formats, notes, types, contracts, strict, responses, anthropic, gemini,
-streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _CHAPTERS: dict[str, str] = {
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
-    "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
+    "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
@@ -8378,8 +8378,8 @@ for _whose, _texts in _WRITE_INSTEAD.items():
 
 
 # ---------------------------------------------------------------------------
-# cli: the command line, and the trace that it prints
-#    uses 1 3 5 7 8 9 10 11
+# trace: a conversation to look at, as text, as a diagram, as a page
+#    uses 1 3 5 7 8 9
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
@@ -8538,6 +8538,13 @@ def _page(said: _Said) -> str:
     return _PAGE.format("\n".join(folded))
 
 
+__all__ += ["trace"]
+
+
+# ---------------------------------------------------------------------------
+# cli: the command line: lessons, a chat, and copies of this file
+#    uses 1 3 7 8 9 10 11 trace
+# ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
@@ -9098,7 +9105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-__all__ += ["trace", "main"]
+__all__ += ["main"]
 
 if __name__ == "__main__":              # these lines are every copy's: where the chapter cli was cut they say so
     sys.exit(globals().get("main", lambda: _needs_chapter("main"))())
