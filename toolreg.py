@@ -29,8 +29,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, notes, types, contracts, strict, responses, anthropic, gemini,
-streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+async, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings, responses, anthropic,
+gemini, streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
-    "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
+    "strict": "strict", "roots": "branches-at-the-root",
+    "spellings": "other-calls sdk-object tool_call invalid_tool_call",
+    "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
     "switch": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
@@ -2279,7 +2281,7 @@ class ToolResult:
 
 # ---------------------------------------------------------------------------
 # 8. The wire: how chat completions spell tools, calls and results
-#    uses 1 2 5 7
+#    uses 1 5 7
 # ---------------------------------------------------------------------------
 API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
@@ -2292,14 +2294,68 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
+class _Format(NamedTuple):
+    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+
+    parts: str | None                       # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any]              # a choice: auto, none or required
+    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
+    call: Callable[[ToolCall], dict[str, Any]]
+    turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
+    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
+        message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+
+
+_APIS: dict[str, _Format] = _Formats()
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    turn=lambda message, calls: _chat_turn(message, calls),
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
+
+
+def _chat_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+    return allowed if len(tools) > 1 else tools[0]
+
+
+def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
+    """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
+    if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
+        return None
+    turn = {"role": "assistant", **message}
+    if calls:
+        turn["tool_calls"] = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
+    return [turn]
+
+
+def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    again, function = {**entry, "id": call.id, "type": entry.get("type") or "function"}, entry.get("function")
+    if isinstance(function, dict):
+        again["function"] = {**function, "name": _legal(call.name)}
+        if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
+            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
+    return again
+
+
 # --- tools out
 # how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
 _TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
 _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
-# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so
-_MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
+# how chapters reword parameters: "root" as a plain object, "strict" in strict mode (None where that cannot be)
+_REWORDED: dict[str, Callable[..., Any]] = {}
+_BRANCHES = ("allOf", "anyOf", "oneOf", "not", "enum", "const")     # are refused at the root
 
 
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
@@ -2328,57 +2384,23 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     return schemas
 
 
+def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
+    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
+    beside = next((word for word in ("$ref", *_BRANCHES) if word in parameters), None) if merged else None
+    if beside and "root" not in _REWORDED:
+        raise SchemaError(str(_needs_chapter("branches-at-the-root", f'"{beside}" at the root')))
+    plain = _REWORDED["root"](parameters) if beside else parameters
+    return dict({"type": "object", "properties": {}, **plain}, type="object")
+
+
 def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
     """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    if strict and "strict" not in _MODES:
+    if strict and "strict" not in _REWORDED:
         raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
-    said = _MODES["strict"](tool, parameters) if strict else None
+    said = _REWORDED["strict"](tool, parameters) if strict else None
     return {"parameters": said or parameters, "strict": said is not None}
-
-
-def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
-    if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
-        flat = _flat(parameters, parameters, {})
-        parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
-    return dict({"type": "object", "properties": {}, **parameters}, type="object")
-
-
-def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
-
-    `known` holds what references came to; one that is met again inside itself adds nothing.
-    """
-    flat = dict(schema) if isinstance(schema, dict) else {}
-    reference = flat.pop("$ref", None)
-    if reference is not None and reference not in known:
-        known[reference] = {}
-        known[reference] = _flat(_target(root, reference), root, known)
-    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
-    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
-    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
-        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
-        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
-            options.setdefault(name, []).append(said)
-        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
-        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
-                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
-        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
-    return flat
-
-
-def _target(root: dict[str, Any], reference: str) -> Any:
-    try:                                    # nothing is fetched
-        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        return {}
-
-
-def _any_of(schemas: list[Any]) -> Any:
-    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
-    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
 def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
@@ -2397,50 +2419,6 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 
 
 # --- messages out
-class _Format(NamedTuple):
-    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
-
-    parts: str | None                       # where a message has its calls; None: they are items on their own
-    word: Callable[[str], Any]              # a choice: auto, none or required
-    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
-    call: Callable[[ToolCall], dict[str, Any]]
-    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]     # a call as it came, but for what no API takes back
-    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
-    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
-    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
-        message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
-    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
-
-
-_APIS: dict[str, _Format] = _Formats()
-_APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
-    call=lambda call: {"id": call.id, "type": "function",
-                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
-    again=lambda part, call: _chat_again(part, call),
-    # content "" on purpose: some servers fail on null
-    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
-    results=lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
-
-
-def _chat_choice(names: list[str]) -> dict[str, Any]:
-    tools = [{"type": "function", "function": {"name": name}} for name in names]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
-    return allowed if len(tools) > 1 else tools[0]
-
-
-def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
-    if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name)}
-        if _is_cut(call):                   # an object stays one: Ollama takes nothing else
-            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
-    return again
-
-
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
     calls, api = list(calls), _APIS[api_format]
@@ -2456,8 +2434,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
     return api.results(results) if results else []
 
 
-def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    return _APIS[api_format].user(text)
+_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 
 
 def _text(call: ToolCall) -> str:
@@ -2474,10 +2452,6 @@ def _kept(call: ToolCall) -> dict[str, Any]:
     return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 
-def _is_cut(call: ToolCall) -> bool:
-    return call.arguments == _CUT
-
-
 def _legal(text: str, longest: int = 64) -> str:
     """Spell a name, or an id, in the characters that all APIs take back, whatever a model made up."""
     return re.sub("[^a-zA-Z0-9_-]", "_", text)[:longest] or "_"
@@ -2492,23 +2466,8 @@ def _is_made_up(call_id: str) -> bool:
 
 
 # --- calls in
-# (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
-# any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
-    ("openai-chat", (...,), "function", "arguments"),                           # whatever its type says
-    ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
-    ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
-    ("openai-chat", ("function", None), "", "args"),
-    ("openai-chat", ("function", None), "", "arguments"),
-]
-_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
-_ARGUMENTS_KEYS = ("arguments", "args", "input")
-_OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
-# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
-_WAITING: dict[Any, Callable[[Any], str | None]] = {}
-_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
-_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
-_INCOMPLETE = ("in_progress", "incomplete")
+# how the chapter spellings reads "calls" and an "object" that are no JSON values in the words of chat completions
+_OTHERWISE: dict[str, Callable[..., Any]] = {}
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
@@ -2531,153 +2490,104 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    entries = response.get("tool_calls") if type(response) is dict else response
-    calls = _plain_calls(entries) if type(entries) is list else None
-    if calls:
-        return api_format or "openai-chat", calls
-    message, reasons = _message_in(response)
-    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
-    formats = sorted({spelled for _, spelled, *_ in found})
-    if len(formats) > 1 and api_format is None:
-        raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
-    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or (formats or API_FORMATS)[0], [
-        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
+    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    if calls is None:
+        response, reasons = _message_in(_on_the_wire(response))
+        calls = _chat_calls(response)
+    if calls is None:
+        if "calls" not in _OTHERWISE:
+            raise TypeError(_UNREADABLE.format(_needs_chapter("other-calls", "what is spelled so"), _shown(response)))
+        spelled, calls = _OTHERWISE["calls"](response, api_format)
+    if reasons:
+        never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+        calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
+                 for call in calls]
+    return api_format or spelled, calls
 
 
-def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
-    """Read the commonest spelling without the table, since every call passes here; None for any other."""
+def _chat_calls(said: Any) -> list[ToolCall] | None:
+    """Read the calls of an assistant message, or of its list of calls; None for what is spelled otherwise."""
+    entries: Any = said.get("tool_calls") if type(said) is dict else said
+    if not entries and type(said) is dict:
+        in_words = said.get("role") == "assistant" and isinstance(said.get("content"), (str, type(None)))
+        return [] if in_words and not any(_at(value, "name") for value in said.values()) else None
     calls = []
     try:
         for entry in entries:
-            function, call_id = entry["function"], entry["id"]
-            name, arguments = function["name"], function["arguments"]
-            if type(call_id) is not str or type(name) is not str or _AS_TEXT in arguments:
-                return None
-            calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
-    except (TypeError, LookupError):
+            if not isinstance(entry, ToolCall):
+                function = entry["function"]
+                arguments = function["arguments"] if len(function) > 1 else None
+                entry = _made_call(entry.get("id"), function["name"], arguments)
+            calls.append(entry)
+    except (AttributeError, LookupError, TypeError):
         return None
     return calls
 
 
-def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
-    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
-    return default if type(value).__name__ in _ABSENT else value
-
-
-def _list_at(thing: Any, key: str) -> list[Any]:
-    """Give the list under a key; [] for none, or for the text that may be a content instead."""
-    value = _at(thing, key)
-    if not isinstance(value, (list, tuple, type(None))) and not (isinstance(value, str) and key == "content"):
-        raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
-    return [] if isinstance(value, str) else list(value or ())
-
-
-def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
-    """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = _type_of(entry)
-    if isinstance(kind, str) and kind in _WAITING and _WAITING[kind](entry):
-        return None
-    for api_format, kinds, holder, key in _SPELLINGS:
-        part = _at(entry, holder) if holder else entry
-        of_kind = (kind in kinds or ... in kinds) and part is not None
-        if of_kind and (_at(part, key) is not None or not _has_arguments(part)) and (
-                holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
-            return api_format, part, key
-    return None
-
-
-def _type_of(entry: Any) -> Any:
-    return "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")     # an SDK's, on its own
-
-
-def _has_arguments(part: Any) -> bool:
-    return any(_at(part, key) is not None for key in _ARGUMENTS_KEYS)
-
-
-def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
-    if isinstance(entry, ToolCall):
-        return entry
-    _check_copy(entry)
-    arguments, name = _at(part, key), _at(part, "name")
-    more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
-    if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
-        arguments = _CUT
-    call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
+def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
+    """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
     call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
-    as_text = call.arguments.get(_AS_TEXT) if isinstance(call.arguments, dict) and len(call.arguments) == 1 else None
-    return replace(call, arguments=as_text) if isinstance(as_text, str) else call
+    if len(call.arguments) == 1 and _AS_TEXT in call.arguments and isinstance(call.arguments, dict):
+        return replace(call, arguments=str(call.arguments[_AS_TEXT]))
+    return call
 
 
-def _entries(message: Any) -> list[Any]:
-    """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
-    in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
-    if in_parts:
-        entries = _list_at(message, "parts") or _list_at(message, "content")
-    mixed = in_parts or not entries         # with texts, and with calls of the provider's own
-    if not in_parts and not entries:
-        entries = list(message) if isinstance(message, (list, tuple)) else [message]
-    for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
-        fault = _hidden_call(entry) or ("" if in_parts or (mixed and _is_beside_calls(entry)) else "no tool call")
-        if fault:
-            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
-    return entries
-
-
-def _is_beside_calls(entry: Any) -> bool:
-    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
-    kind = _at(entry, "type")
-    if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
-        return kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
-    return _at(entry, "text") is not None or isinstance(kind, str)
-
-
-def _hidden_call(thing: Any) -> str | None:
-    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
-    read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
-    held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    words = [_type_of(thing)]
-    if isinstance(words[0], str) and words[0] in _WAITING and (fault := _WAITING[words[0]](thing)):
-        return fault
-    for key, each in held.items():
-        if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
-            words += [_type_of(each), key, "function"]
-    unread = [_needs_chapter(word) for word in words if word not in read]
-    return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
+def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
+    """Copy what came as JSON values whose text is UTF-8; only ToolCalls stay, and what is nested without end."""
+    if isinstance(thing, str):
+        return _printable(thing)
+    if type(thing) in _SCALARS or isinstance(thing, ToolCall) or id(thing) in around or len(around) > 2 * MAX_DEPTH:
+        return thing
+    around = (*around, id(thing))
+    if isinstance(thing, Mapping):
+        return {_printable(str(key)): _on_the_wire(each, around) for key, each in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_on_the_wire(each, around) for each in thing]
+    _check_copy(thing)
+    if "object" not in _OTHERWISE:
+        raise TypeError(_needs_chapter("sdk-object", f"a {type(thing).__name__}"))
+    return _on_the_wire(_OTHERWISE["object"](thing), around)
 
 
 def _message_in(response: Any) -> tuple[Any, set[str]]:
     """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
     reasons = []
     for key in ("choices", "candidates", "output", "message", "content"):
-        if isinstance(response, (list, tuple)) and len(response) == 1:
+        if isinstance(response, list) and len(response) == 1:
             response = response[0]
         reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
         inner = _at(response, key)
-        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
-            inner = inner[:1]               # one of several answers is enough
-        whole: tuple[type, ...] = (str, type(None), list, tuple) if key in ("message", "content") else (str, type(None))
-        if not isinstance(inner, whole):
+        if isinstance(inner, list) and key in ("choices", "candidates", "output"):
+            response = inner if key == "output" else inner[:1]      # one of several answers is enough
+        elif not isinstance(inner, (list, str, type(None))):
             response = inner
-    return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
+    return response, {str(reason).lower() for reason in reasons if reason}
+
+
+def _at(thing: Any, key: str) -> Any:
+    return thing.get(key) if isinstance(thing, dict) else None
+
+
+def _text_in(message: Any) -> str:
+    content = _at(message, "content")
+    parts = content if isinstance(content, list) else ()
+    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came, but for what an API would not take back. What is spelled otherwise, as
-    LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
+    The message is appended as it came, but for what an API would not take back. What is spelled otherwise is
+    translated. An answer that failed, or was blocked, is a ToolRegError.
     """
-    api = _APIS[api_format]
+    api, answer = _APIS[api_format], _on_the_wire(answer)
     if (why := api.no_answer(answer)) is not None:
-        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
+        raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
         (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
-        if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
+        if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
@@ -2685,64 +2595,10 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
-    if messages is None:                    # LangChain takes no text that is no object back
+    messages = api.turn(message, calls) if spelled == api_format or not calls else None
+    if messages is None:
         messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
-    kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
-    return [_encodable(each) for each in kept], calls
-
-
-def _text_in(message: Any) -> str:
-    content = _at(message, "content")
-    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in _list_at(message, "content")]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]] | None:
-    """Copy a message with the ids of its calls, without empty texts; None where the message is spelled otherwise."""
-    def filled(parts: Iterable[Any]) -> list[Any]:
-        wired = [part for part in map(_wire, parts) if not _is_blank(part)]
-        return [api.again(part, next(calls)) if _spelling_of(part) else part for part in wired]
-    key = api.parts
-    if key is None:
-        return filled(message if isinstance(message, (list, tuple)) else [message])
-    if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
-        return None
-    kept = message if key == "tool_calls" else {key: message[key]}
-    copy = {"role": "model" if key == "parts" else "assistant", **kept}
-    return [{**copy, key: filled(copy[key])} if isinstance(copy.get(key), (list, tuple)) else copy]
-
-
-def _is_blank(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return False
-    said = {key for key in part if part[key] is not None}
-    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
-
-
-def _wire(thing: Any) -> Any:
-    """Turn an SDK's object into what it was on the wire, without what the SDK added for the program."""
-    dump = getattr(thing, "model_dump", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else thing
-
-
-def _added_by_sdk(thing: Any) -> Any:
-    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
-    if isinstance(thing, (list, tuple)):
-        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
-    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
-    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
-            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
-
-
-def _encodable(value: Any) -> Any:
-    """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
-    if isinstance(value, str):
-        return _printable(value)
-    if isinstance(value, dict):
-        return {_printable(str(key)): _encodable(each) for key, each in value.items()}
-    return [_encodable(each) for each in value] if isinstance(value, list) else value
+    return messages, calls
 
 
 # ---------------------------------------------------------------------------
@@ -2848,6 +2704,7 @@ class Tool(_Extended):
         try:
             object.__setattr__(self, "parameters", _copied(given))
             self.__dict__["_validator"] = Validator(self.parameters)
+            _object_root(self.parameters)   # refused where a chapter has to say it
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
         self._check_strict()
@@ -3635,7 +3492,7 @@ class _Talk:
         self.model, self.registry, self.choice = model, registry, choice
         self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-        self.history = [_user_message(messages, self.api_format)] if isinstance(messages, str) else list(messages)
+        self.history = [_APIS[self.api_format].user(messages)] if isinstance(messages, str) else list(messages)
 
     def request(self) -> dict[str, Any]:
         """Give the keywords with which the model is asked."""
@@ -5161,8 +5018,55 @@ _PARAMETERS[:] = [
 
 
 # ---------------------------------------------------------------------------
+# roots: parameters with `$ref` or branches at their root, as the plain object that the APIs want
+#    uses 2 8
+# ---------------------------------------------------------------------------
+def _plain_root(parameters: dict[str, Any]) -> dict[str, Any]:
+    flat = _flat(parameters, parameters, {})
+    return {keyword: value for keyword, value in flat.items() if keyword not in _BRANCHES}
+
+
+def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
+
+    `known` holds what references came to; one that is met again inside itself adds nothing.
+    """
+    flat = dict(schema) if isinstance(schema, dict) else {}
+    reference = flat.pop("$ref", None)
+    if reference is not None and reference not in known:
+        known[reference] = {}
+        known[reference] = _flat(_target(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
+    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
+        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
+        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
+            options.setdefault(name, []).append(said)
+        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
+        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
+                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
+        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
+    return flat
+
+
+def _target(root: dict[str, Any], reference: str) -> Any:
+    try:                                    # nothing is fetched
+        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        return {}
+
+
+def _any_of(schemas: list[Any]) -> Any:
+    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
+    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
+
+
+_REWORDED["root"] = _plain_root
+
+
+# ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses 1 8 9
+#    uses 1 8 9 roots
 # ---------------------------------------------------------------------------
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 _CLOSED = {"additionalProperties": False}
@@ -5187,7 +5091,7 @@ def _strict_fault(tool: Any) -> str | None:
         _strict({**_CLOSED, **_object_root(tool.parameters)})
     except SchemaError as error:
         return str(error)
-    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in tool.parameters), None)
+    return next((f"{word} at the root cannot be said" for word in _BRANCHES if word in tool.parameters), None)
 
 
 def _simple(schema: Any) -> dict[str, Any]:
@@ -5250,13 +5154,169 @@ def _null_too(node: dict[str, Any]) -> dict[str, Any]:
     return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
 
 
-_MODES["strict"] = _strictly
+_REWORDED["strict"] = _strictly
 _OPTIONS["strict"] = _strict_fault
 
 
 # ---------------------------------------------------------------------------
+# spellings: calls that are spelled otherwise, by other APIs, SDKs and libraries
+#    uses 1 7 8
+# ---------------------------------------------------------------------------
+# (format to answer in, the key that holds name and arguments, the call's `type`, the arguments' keys), most specific
+# first; an entry of any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
+_SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
+    ("openai-chat", "function", (...,), ("arguments",)),                        # whatever its type says
+    ("openai-chat", "custom", ("custom",), ("input",)),                         # offered by nobody here: it is answered
+    ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",)),         # LangChain
+    ("openai-chat", "", ("function", None), ("args", "arguments")),
+]
+# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
+_WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
+_ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
+_OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
+
+
+def _other_calls(message: Any, api_format: str | None) -> tuple[str, list[ToolCall]]:
+    """Read (the format to answer in, the calls) in a message, or a list; TypeError for what waits, but is not read."""
+    of_message = isinstance(message, dict) and not message.keys().isdisjoint(_OF_MESSAGES)
+    called = entries = _list_at(message, "tool_calls")
+    if not called and of_message:
+        entries = [message, *(_list_at(message, "parts") or _list_at(message, "content"))]
+    elif not called:
+        entries = message if isinstance(message, list) else [message]
+    read = [(entry, _call_in(entry)) for entry in entries]
+    for entry in [entry for entry, found in read if not found]:
+        may_be_else = not called and (of_message or _is_beside_calls(entry))
+        if fault := _unread_call(entry) or ("" if may_be_else else "no tool call"):
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
+    formats = sorted({found[0] for _, found in read if found})
+    if len(formats) > 1 and api_format is None:
+        raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
+    return (formats or API_FORMATS)[0], [found[1] for _, found in read if found]
+
+
+def _list_at(thing: Any, key: str) -> list[Any]:
+    """Give the list under a key; [] for none, or for the text that may be a content instead."""
+    value = _at(thing, key)
+    if not isinstance(value, (list, type(None))) and not (isinstance(value, str) and key == "content"):
+        raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
+    return value if isinstance(value, list) else []
+
+
+def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
+    """Read (the format to answer in, the call), or give None for what is no call in a known spelling."""
+    if not isinstance(entry, dict) or _refused(entry):
+        return ("openai-chat", entry) if isinstance(entry, ToolCall) else None
+    for api_format, holder, kinds, keys in _SPELLINGS:
+        part = entry.get(holder) if holder else entry
+        if isinstance(part, dict) and (... in kinds or entry.get("type") in kinds):
+            given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
+            told = holder or None not in kinds          # else a name and arguments have to tell
+            if given in (*keys, None) and (told or None not in (given, part.get("name"))):
+                return api_format, _made_call(*_parts_of_call(entry, part, part.get(given)))
+    return None
+
+
+def _parts_of_call(entry: dict[str, Any], part: dict[str, Any], arguments: Any) -> tuple[Any, Any, Any]:
+    goes_on = part.get("willContinue") or part.get("will_continue") or entry.get("status") in _INCOMPLETE
+    if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")):
+        arguments = _CUT
+    return entry.get("call_id") or entry.get("id") or part.get("id"), part.get("name"), arguments   # `id`: the item's
+
+
+def _refused(entry: dict[str, Any]) -> str | None:
+    kind = entry.get("type")
+    return _WAITING[kind](entry) if isinstance(kind, str) and kind in _WAITING else None
+
+
+def _is_beside_calls(entry: Any) -> bool:
+    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
+    if _at(entry, "role") is not None:
+        return bool(entry.get("type") == "message" and not any(map(_call_in, _list_at(entry, "content"))))
+    return _at(entry, "text") is not None or isinstance(_at(entry, "type"), str)
+
+
+def _unread_call(entry: Any) -> str | None:
+    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
+    if not isinstance(entry, dict) or _refused(entry):
+        return _refused(entry) if isinstance(entry, dict) else None
+    holders, kinds = [row[1] for row in _SPELLINGS], [kind for row in _SPELLINGS for kind in row[2]]
+    held = [key for key, each in entry.items() if _at(each, "name") is not None
+            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))]
+    unknown = [kind for kind in (entry.get("type"), *(_at(entry[key], "type") for key in held)) if kind not in kinds]
+    cut = next(filter(None, map(_needs_chapter, [*unknown, *(key for key in held if key not in holders)])), None)
+    return cut or ("a call in an unknown spelling" if held or entry.get("type") not in (None, *unknown) else None)
+
+
+# --- objects of SDKs and LangChain
+def _opened(thing: Any) -> Any:
+    """Give what an object was on the wire, without what its SDK added for the program; None for one that means that."""
+    kind = type(thing).__name__
+    if kind in _ABSENT:
+        return None
+    if isinstance(thing, enum.Enum):
+        return thing.value
+    if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
+        return _of_langchain(thing)
+    dump = getattr(thing, "model_dump", None)
+    if dump is None and not hasattr(thing, "__dict__"):
+        raise TypeError(_UNREADABLE.format("no JSON value", _shown(thing)))
+    held = dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else {
+        key: value for key, value in vars(thing).items() if key[:1] != "_"}
+    return {"type": kind, **held} if kind == "FunctionCall" else held           # Gemini's, on its own
+
+
+def _added_by_sdk(thing: Any) -> Any:
+    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
+    if isinstance(thing, (list, tuple)):
+        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
+    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
+    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
+            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
+
+
+def _of_langchain(message: Any) -> dict[str, Any]:
+    """Give a message of LangChain in the words of chat completions; it takes no text that is no object back."""
+    calls = [{"id": _at(call, "id"), "type": "function", "function": {
+        "name": _at(call, "name"), "arguments": _write_json(_kept(ToolCall("", "", _at(call, "args"))))}}
+             for key in ("tool_calls", "invalid_tool_calls") for call in getattr(message, key, None) or ()]
+    role = "assistant" if hasattr(message, "tool_calls") else message.type
+    return {"role": role, "content": _text_in(vars(message)), **({"tool_calls": calls} if calls else {})}
+
+
+# --- turns of other APIs
+# spells a call as it came, but for what no API takes back
+_Again = Callable[["dict[str, Any]", ToolCall], "dict[str, Any]"]
+
+
+def _turn_of_parts(key: str, role: str, again: _Again) -> Callable[[Any, list[ToolCall]], Any]:
+    """Make what gives a message as it came, with only what the API takes back."""
+    def turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
+        if not isinstance(message, dict) or key not in message:
+            return None
+        parts = message[key]
+        parts = _mended(parts, calls, again) if isinstance(parts, list) else parts
+        return [{"role": role, key: parts}] if parts else []
+    return turn
+
+
+def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[Any]:
+    calls = iter(calls)
+    return [again(part, next(calls)) if _call_in(part) else part for part in parts if not _is_blank(part)]
+
+
+def _is_blank(part: Any) -> bool:
+    said = {key for key, value in part.items() if value is not None} if isinstance(part, dict) else set()
+    return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
+
+
+_OTHERWISE.update(calls=_other_calls, object=_opened)
+
+
+# ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8
+#    uses 1 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5270,15 +5330,16 @@ _APIS["openai-responses"] = _Format(
     parts=None, word=str, names=_responses_choice,
     call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
                        "arguments": _text(call)},
-    again=lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
-                              **({"arguments": _CUT} if _is_cut(call) else {})},
+    turn=lambda items, calls: _mended(items if isinstance(items, list) else [items], calls, lambda item, call: {
+        **item, "call_id": call.id, "name": _legal(call.name),
+        **({"arguments": _CUT} if call.arguments == _CUT else {})}),
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
          "output": _printable(result.content)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
-_SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+_SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
 _WAITING.update(dict.fromkeys(
     "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
     lambda item: "a call that nobody here answers"))
@@ -5286,13 +5347,13 @@ _WAITING["tool_search_call"] = lambda item: (
     "a call that nobody here answers" if _at(item, "execution") == "client" else None)
 _WAITING["function_call"] = lambda item: (
     "a call of Gemini's Interactions API, which is not read: ask generateContent"
-    if _at(item, "call_id") is None and isinstance(_at(item, "arguments"), Mapping) else None)
+    if _at(item, "call_id") is None and isinstance(item.get("arguments"), dict) else None)
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 8
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5317,7 +5378,7 @@ def _refers_to_itself(schema: dict[str, Any]) -> bool:
     def follow(reference: str) -> bool:
         if reference not in leads_back:
             leads_back[reference] = True
-            leads_back[reference] = any_in(_target(schema, reference))
+            leads_back[reference] = any_in(_pointer(schema, reference))
         return leads_back[reference]
     return any_in(schema)
 
@@ -5337,20 +5398,21 @@ _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
     names=_anthropic_choice,
     call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
-    again=lambda block, call: {**block, **_anthropic_names(call), "input": _kept(call)},
+    turn=_turn_of_parts("content", "assistant", lambda block, call: {
+        **block, **_anthropic_names(call), "input": _kept(call)}),
     assistant=lambda text, calls: [
-        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}] * bool(text or calls),
     results=lambda results: [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
-_SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
+_SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
 API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 1 2 8
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5378,7 +5440,7 @@ def _gemini_blocked(response: Any) -> Any:
     blocked = _at(feedback, "blockReason") or _at(feedback, "block_reason")
     message, reasons = _message_in(response)
     reasons -= {"stop", "max_tokens", "finish_reason_unspecified"}
-    return blocked or (_listed(reasons) if reasons and _at(message, "parts", ...) is ... else None)
+    return blocked or (_listed(reasons) if reasons and _at(message, "parts") is None else None)
 
 
 _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
@@ -5388,19 +5450,20 @@ _APIS["gemini"] = _Format(
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
     names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
     call=lambda call: _gemini_call(call, _object(call)),
-    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
-                              **_gemini_call(call, _kept(call))},
-    assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
+    turn=_turn_of_parts("parts", "model", lambda part, call: {
+        **{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call, _kept(call))}),
+    assistant=lambda text, calls: [
+        {"role": "model", "parts": [{"text": text}] * bool(text) + calls}] * bool(text or calls),
     results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
         "name": _legal(result.name),
         "response": {"error" if result.is_error else "output": _printable(result.content)},
         **_gemini_id(result.tool_call_id)}} for result in results]}],
-    answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
+    answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
-    ("gemini", (None,), "functionCall", "args"),
-    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
-    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+    ("gemini", "functionCall", (None,), ("args",)),
+    ("gemini", "function_call", (None,), ("args",)),                            # an object's attribute
+    ("gemini", "", ("FunctionCall",), ("args",)),                               # an SDK's object on its own
 ])
 API_FORMATS += ("gemini",)
 
@@ -5431,8 +5494,10 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
-    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
+    kind, *inner = ([chunk.get(key) if isinstance(chunk, Mapping) else getattr(chunk, key, None)
+                     for key in ("type", "chunk", "data")])
+    held = inner[0 if kind == "chunk" else 1]
+    event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -8158,7 +8223,7 @@ class HttpModel:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
         deadline = time.monotonic() + (math.inf if self.timeout is None else self.timeout)
         offered = [*(self.options.get("tools") or ()), *tools]
-        asked = self._body([to_json(_wire(message)) for message in messages], offered, tool_choice)
+        asked = self._body([to_json(_on_the_wire(message)) for message in messages], offered, tool_choice)
         given_out: list[str] = []           # cannot be taken back: then there is no other try
         tried = 0
         while True:

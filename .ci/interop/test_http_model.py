@@ -236,7 +236,7 @@ def test_every_turn_asks_as_the_real_sdk_asks(api_format, stream):
     with provider(ANSWERS[api_format, stream]) as ours:
         model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, api_key=KEY, timeout=20,
                           on_delta=pieces.append if stream else None, **OPTIONS[api_format])
-        question = toolreg._user_message("Add 17 and 25.", api_format)
+        question = toolreg._APIS[api_format].user("Add 17 and 25.")
         messages = run_agent(model, [SYSTEM, question], REGISTRY, api_format=api_format)
     _, _, *told = messages
     with provider(ANSWERS[api_format, stream]) as theirs:
