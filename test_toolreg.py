@@ -68,8 +68,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini streams "
-            "importers classes langchain network openapi find mcp serve http switch cli").split()
+CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
+            "streams importers classes langchain network openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -4280,36 +4280,6 @@ def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
 
 
-# --- typed answers
-class Verdict(NamedTuple):
-    score: int
-    day: datetime.date
-
-
-@pytest.mark.parametrize("type_, arguments, value", [
-    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
-    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
-def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
-    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
-    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
-    assert toolreg.extract(model, "go", type_) == value
-    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
-    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
-
-
-def test_with_a_registry_its_tools_may_be_used_before_the_answer():
-    registry = weather_registry()
-    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
-    assert toolreg.extract(model, "go", bool, registry=registry) is True
-    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
-
-
-def test_an_answer_in_words_is_an_error_that_has_the_messages():
-    with pytest.raises(ToolRegError, match="answered in words") as caught:
-        toolreg.extract(scripted_model("42"), "go", int)
-    assert caught.value.messages[-1]["content"] == "42"
-
-
 def test_the_format_is_the_models_own_where_none_is_given():
     def model(**asked):
         return {"role": "assistant", "content": str(list(asked))}
@@ -4675,6 +4645,44 @@ def test_what_ends_an_async_run_carries_the_messages():
 def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, error):
     with pytest.raises(error):
         asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
+
+
+# ---------------------------------------------------------------------------
+# extract: a model's answer as a value of a type
+# ---------------------------------------------------------------------------
+class Verdict(NamedTuple):
+    score: int
+    day: datetime.date
+
+
+@pytest.mark.parametrize("type_, arguments, value", [
+    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
+    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
+def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
+    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
+    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
+    assert toolreg.extract(model, "go", type_) == value
+    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
+    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
+
+
+def test_with_a_registry_its_tools_may_be_used_before_the_answer():
+    registry = weather_registry()
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
+    assert toolreg.extract(model, "go", bool, registry=registry) is True
+    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
+
+
+def test_an_answer_in_words_is_an_error_that_has_the_messages():
+    with pytest.raises(ToolRegError, match="answered in words") as caught:
+        toolreg.extract(scripted_model("42"), "go", int)
+    assert caught.value.messages[-1]["content"] == "42"
+
+
+def test_a_copy_without_the_chapter_extract_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"extract"}), tmp_path, monkeypatch)
+    with pytest.raises(AttributeError, match='"extract" needs the chapter "extract" .cut from this copy.'):
+        module.extract(scripted_model("42"), "go", int)
 
 
 # ---------------------------------------------------------------------------

@@ -29,8 +29,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings, responses, anthropic,
-gemini, streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings, responses,
+anthropic, gemini, streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ __all__ = [
     "ToolCall", "ToolResult", "Answer", "Media",
     "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "extract", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "scripted_model",
 ]
 
 
@@ -92,6 +92,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
+    "extract": "extract",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object tool_call invalid_tool_call",
@@ -2355,7 +2356,7 @@ _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
 # how chapters reword parameters: "root" as a plain object, "strict" in strict mode (None where that cannot be)
 _REWORDED: dict[str, Callable[..., Any]] = {}
-_BRANCHES = ("allOf", "anyOf", "oneOf", "not", "enum", "const")     # are refused at the root
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
@@ -2386,11 +2387,12 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
-    beside = next((word for word in ("$ref", *_BRANCHES) if word in parameters), None) if merged else None
-    if beside and "root" not in _REWORDED:
-        raise SchemaError(str(_needs_chapter("branches-at-the-root", f'"{beside}" at the root')))
-    plain = _REWORDED["root"](parameters) if beside else parameters
-    return dict({"type": "object", "properties": {}, **plain}, type="object")
+    branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if merged and word in parameters), None)
+    if branched and "root" not in _REWORDED:
+        raise SchemaError(str(_needs_chapter("branches-at-the-root", f'"{branched}" at the root')))
+    plain = _REWORDED["root"](parameters) if branched else parameters
+    kept = {keyword: value for keyword, value in plain.items() if not merged or keyword not in _NOT_AT_THE_ROOT}
+    return dict({"type": "object", "properties": {}, **kept}, type="object")
 
 
 def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
@@ -3407,13 +3409,14 @@ def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: 
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 4 6 7 8 9 10
+#    uses 1 6 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
-_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 _NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
+_MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
+_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3430,45 +3433,42 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
     check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    return _turns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
+    return _turns(_Run(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(talk):
+    run = _Run(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(run):
         pass
-    return talk.history
+    return run.history
 
 
-def _turns(talk: _Talk) -> Iterator[dict[str, Any]]:
+def _turns(run: _Run) -> Iterator[dict[str, Any]]:
+    execute, in_context = run.registry._execute, run.context.run        # that of the caller, whoever takes what is new
     try:
         # 0. go on where the messages end in calls without results
-        results = talk.context.run(talk.registry._execute, _unanswered(talk.history, talk.api_format))
-        yield from talk.append_results(results)
-        for _ in range(talk.max_turns):
+        results = in_context(execute, _unanswered(run.history, run.api_format))
+        yield from run.append_results(results)
+        for _ in range(run.max_turns):
             # 1. ask the model, and append what it says
-            answer = talk.context.run(_asked, talk.model, talk.request())
-            said, calls, is_last = talk.append_answer(answer)
+            answer = in_context(lambda: _finished(run.model(**run.request())))
+            said, calls, is_last = run.append_answer(answer)
             yield from said
             # 2. no calls? then this was its answer
             if is_last:
                 return
             # 3. run the calls, each exactly once, and append the results
-            results = talk.context.run(talk.registry._execute, talk.wanted(calls))
-            yield from talk.append_results(talk.all_results(calls, results))
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+            results = in_context(execute, run.allowed(calls))
+            yield from run.append_results(run.all_results(calls, results))
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
 
 
-def _asked(model: Model, request: dict[str, Any]) -> Any:
-    return _finished(model(**request))
-
-
-class _Talk:
-    """What a loop keeps from turn to turn: the history, and which tool the model has to call."""
+class _Run:
+    """What a loop keeps from turn to turn: the history, and which tools the model is to call."""
 
     def __init__(self, model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
                  api_format: str | None) -> None:
@@ -3479,129 +3479,92 @@ class _Talk:
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
         if isinstance(messages, Mapping):
             raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-        names = choice if isinstance(choice, list) else [choice]
-        if not names or not all(isinstance(name, str) for name in names):
-            raise TypeError(_NO_CHOICE.format(_shown(choice)))
-        for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+        self.model, self.registry = model, registry
+        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
+        self.ask_for(choice)
+        for name in self.names or ():
             if name not in registry or name in registry._disabled:
                 raise registry._absence(name)
         for tool in registry:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
             if lacking and tool.name not in registry._disabled:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-        self.model, self.registry, self.choice = model, registry, choice
-        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-        self.history = [_APIS[self.api_format].user(messages)] if isinstance(messages, str) else list(messages)
+        self.api = _APIS[self.api_format]
+        self.history = [self.api.user(messages)] if isinstance(messages, str) else list(messages)
+
+    def ask_for(self, choice: Any) -> None:
+        """Set what the model is told to call: `names` are the only tools that may run, None is any."""
+        names = choice if isinstance(choice, list) else [choice]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        self.names = _MAY_RUN.get(choice, names) if isinstance(choice, str) else names
+        self.choice = names[0] if len(names) == 1 else "required"
 
     def request(self) -> dict[str, Any]:
         """Give the keywords with which the model is asked."""
-        tools, choice = self.registry.get_schemas(api_format=self.api_format), self.choice
-        if not tools:
-            return {"messages": list(self.history)}
-        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
-        return {"messages": list(self.history), "tools": tools,
-                "tool_choice": build_tool_choice(wished, api_format=self.api_format)}
+        asked: dict[str, Any] = {"messages": list(self.history)}
+        if tools := self.registry.get_schemas(api_format=self.api_format):
+            asked.update(tools=tools, tool_choice=build_tool_choice(self.choice, api_format=self.api_format))
+        return asked
 
     def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
         """Give (what is new, its calls, whether it was the last)."""
         said, calls = _read_turn(answer, self.api_format)
         self.history += said
-        return said, calls, not calls and "pause_turn" not in _message_in(answer)[1]    # after which Anthropic goes on
+        return said, calls, not calls and "pause_turn" not in _message_in(
+            _on_the_wire(answer))[1]        # after which Anthropic goes on
 
-    def wanted(self, calls: list[ToolCall]) -> list[ToolCall]:
-        """Leave out the calls of tools other than what was asked for."""
-        names = [self.choice] if isinstance(self.choice, str) else self.choice
-        return [call for call in calls if self.choice in ("auto", "required", "any") or call.name in names]
+    def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
+        return [call for call in calls if self.names is None or call.name in self.names]
 
     def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
-        """Give one result for each call, in order: what was not wanted did not run, and is told so.
+        """Give one result for each call, in order: what was not asked for did not run, and is told so.
 
         A tool is asked for until a call fitted.
         """
-        names = self.choice if isinstance(self.choice, str) else '" or "'.join(self.choice)
-        text, wanted, ran = _OTHER_TOOL.format(names), self.wanted(calls), iter(results)
-        if names == "none":
-            text = _NOT_NOW
-        elif not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
-            self.choice = "auto"
-        return [next(ran) if any(call is each for each in wanted)
-                else ToolResult(call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+        text, ran = _OTHER_TOOL.format('" or "'.join(self.names)) if self.names else _NOT_NOW, iter(results)
+        every = [next(ran) if self.allowed([call]) else ToolResult(
+            call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+        if not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
+            self.ask_for("auto")
+        return every
 
     def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
         """Give what is new: where results share a message that is there already, the whole of it."""
-        told, last = build_tool_result_messages(results, api_format=self.api_format), (self.history or [{}])[-1]
-        key = _APIS[self.api_format].parts
-        if told and key in _PARTS and any(map(_APIS[self.api_format].answers, _parts_of(last, self.api_format))):
-            self.history.pop()
-            told = [{**last, key: [*last[key], *told[0][key]]}]
-        self.history += told
-        return told
+        new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
+        if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
+            last = self.history.pop()
+            new = [{**last, key: [*last[key], *new[0][key]]}]
+        self.history += new
+        return new
 
 
 # --- messages that end in calls
-_PARTS = ("content", "parts")               # where a message has several results, in APIs where they share one
-
-
-def _parts_of(message: Any, api_format: str) -> list[Any]:
-    """Give the parts of a message that may be results; where results are messages on their own, the message."""
-    key = _APIS[api_format].parts
-    parts = message.get(key) if key in _PARTS and isinstance(message, Mapping) else [message]
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+def _answered_in(message: Any, api: _Format) -> list[Any]:
+    """Give the ids (gemini: or names) of the calls that a message answers."""
+    parts = _at(message, str(api.parts)) if api.parts in _SHARED else [message]
+    found = [api.answers(part) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return [key for key in found if key]
 
 
 def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
     """Give the calls at the end of a history that have no result yet."""
-    answers, waiting = _APIS[api_format].answers, list[ToolCall]()
-
-    def answered(message: dict[str, Any]) -> list[Any]:
-        return list(filter(None, map(answers, _parts_of(message, api_format))))
-    ending = itertools.takewhile(lambda message: message.get("role", "assistant") in ("assistant", "model")
-                                 or answered(message), reversed(history))
+    api, waiting = _APIS[api_format], list[ToolCall]()
+    ending = itertools.takewhile(lambda message: _at(message, "role") in (None, "assistant", "model")
+                                 or _answered_in(message, api), reversed(history))
     for message in reversed(list(ending)):
-        done = answered(message)
-        if not done:
+        answered = _answered_in(message, api)
+        if not answered:
             calls = _read_calls(message, api_format)[1]
-            waiting = calls if _APIS[api_format].parts else waiting + calls
-        for key in done:
+            waiting = calls if api.parts else waiting + calls
+        for key in answered:
             first = next((call for call in waiting if key in (call.id, call.name)), None)
             waiting = [call for call in waiting if call is not first]
     return waiting
 
 
-# --- typed answers, and a model without a model
-def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
-            api_format: str | None = None) -> Any:
-    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
-
-    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
-    """
-    found: list[Any] = []
-    tools = ToolRegistry() if registry is None else registry.copy()
-    tools.register(_answer_tool(type_, found))
-    choice = "answer" if registry is None else "required"
-    talk = _Talk(model, messages, tools, max_turns, choice, api_format)
-    for _ in _turns(talk):
-        if found:
-            return found[0]
-        talk.choice = choice                # whatever was called meanwhile
-    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
-
-
-def _answer_tool(type_: Any, found: list[Any]) -> Tool:
-    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
-    schema = schema_of(type_)
-
-    def answer(value: Any) -> str:
-        found.append(value)
-        return "done"
-    if schema.get("type") == "object":
-        return Tool("answer", "Give your answer.", schema, answer,
-                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
-    answer.__annotations__["value"] = type_
-    return Tool.from_function(answer, description="Give your answer.")
-
-
+# --- a model without a model
 def scripted_model(*answers: Any) -> Model:
     """Make a model that gives these answers one after the other: for tests, lessons and demos.
 
@@ -3986,37 +3949,37 @@ def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max
                 tool_choice: str | list[str] = "auto",
                 api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
     """Do what agent_loop does on the running event loop; the model may be async."""
-    return _aturns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
+    return _aturns(_Run(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
-    async for _ in _aturns(talk):
+    run = _Run(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(run):
         pass
-    return talk.history
+    return run.history
 
 
-async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
+async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
     try:
-        calls = _unanswered(talk.history, talk.api_format)
-        results = await _in_task(_aexecute(talk.registry, calls), talk.context)
-        for message in talk.append_results(results):
+        calls = _unanswered(run.history, run.api_format)
+        results = await _in_task(_aexecute(run.registry, calls), run.context)
+        for message in run.append_results(results):
             yield message
-        for _ in range(talk.max_turns):
-            answer = await _in_task(_aasked(talk.model, talk.request()), talk.context)
-            said, calls, is_last = talk.append_answer(answer.get())
+        for _ in range(run.max_turns):
+            answer = await _in_task(_aasked(run.model, run.request()), run.context)
+            said, calls, is_last = run.append_answer(answer.get())
             for message in said:
                 yield message
             if is_last:
                 return
-            results = await _in_task(_aexecute(talk.registry, talk.wanted(calls)), talk.context)
-            for message in talk.append_results(talk.all_results(calls, results)):
+            results = await _in_task(_aexecute(run.registry, run.allowed(calls)), run.context)
+            for message in run.append_results(run.all_results(calls, results)):
                 yield message
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
 
 
 async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
@@ -4025,6 +3988,48 @@ async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
 
 
 __all__ += ["aagent_loop", "arun_agent"]
+
+
+# ---------------------------------------------------------------------------
+# extract: a model's answer as a value of a type
+#    uses 1 4 9 10 11
+# ---------------------------------------------------------------------------
+_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
+
+
+def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
+            api_format: str | None = None) -> Any:
+    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
+
+    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
+    """
+    found: list[Any] = []
+    tools = ToolRegistry() if registry is None else registry.copy()
+    tools.register(_answer_tool(type_, found))
+    choice = "answer" if registry is None else "required"
+    run = _Run(model, messages, tools, max_turns, choice, api_format)
+    for _ in _turns(run):
+        if found:
+            return found[0]
+        run.ask_for(choice)        # whatever was called meanwhile
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=run.history)
+
+
+def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
+    schema = schema_of(type_)
+
+    def answer(value: Any) -> str:
+        found.append(value)
+        return "done"
+    if schema.get("type") == "object":
+        return Tool("answer", "Give your answer.", schema, answer,
+                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
+    answer.__annotations__["value"] = type_
+    return Tool.from_function(answer, description="Give your answer.")
+
+
+__all__ += ["extract"]
 
 
 # ---------------------------------------------------------------------------
@@ -5021,11 +5026,6 @@ _PARAMETERS[:] = [
 # roots: parameters with `$ref` or branches at their root, as the plain object that the APIs want
 #    uses 2 8
 # ---------------------------------------------------------------------------
-def _plain_root(parameters: dict[str, Any]) -> dict[str, Any]:
-    flat = _flat(parameters, parameters, {})
-    return {keyword: value for keyword, value in flat.items() if keyword not in _BRANCHES}
-
-
 def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
 
@@ -5061,7 +5061,7 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-_REWORDED["root"] = _plain_root
+_REWORDED["root"] = lambda parameters: _flat(parameters, parameters, {})
 
 
 # ---------------------------------------------------------------------------
@@ -5091,7 +5091,7 @@ def _strict_fault(tool: Any) -> str | None:
         _strict({**_CLOSED, **_object_root(tool.parameters)})
     except SchemaError as error:
         return str(error)
-    return next((f"{word} at the root cannot be said" for word in _BRANCHES if word in tool.parameters), None)
+    return next((f"{word} at the root cannot be said" for word in _NOT_AT_THE_ROOT if word in tool.parameters), None)
 
 
 def _simple(schema: Any) -> dict[str, Any]:
@@ -8950,7 +8950,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
 
 
 def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    """Let a model answer with the tools of a module: one question, or without one a run."""
     streamed, results = list[str](), dict[str, ToolResult]()
 
     def stream(text: str) -> None:
