@@ -2292,13 +2292,22 @@ def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     return again
 
 
+# what chapters do where this section does not go on
+_CHAPTERS_DO: dict[str, Callable[..., Any]] = {}
+
+
+def _by_chapter(word: str, subject: str, error: type[Exception] = TypeError) -> Callable[..., Any]:
+    """Give what a chapter does; where it was cut, refuse."""
+    if word not in _CHAPTERS_DO:
+        raise error(str(_needs_chapter(word, subject)))
+    return _CHAPTERS_DO[word]
+
+
 # --- tools out
 # how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
 _TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
 _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
-# how chapters reword parameters: "root" as a plain object, "strict" in strict mode (None where that cannot be)
-_REWORDED: dict[str, Callable[..., Any]] = {}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
@@ -2331,9 +2340,8 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if merged and word in parameters), None)
-    if branched and "root" not in _REWORDED:
-        raise SchemaError(str(_needs_chapter("branches-at-the-root", f'"{branched}" at the root')))
-    plain = _REWORDED["root"](parameters) if branched else parameters
+    subject = f'"{branched}" at the root'
+    plain = _by_chapter("branches-at-the-root", subject, SchemaError)(parameters) if branched else parameters
     kept = {keyword: value for keyword, value in plain.items() if not merged or keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **kept}, type="object")
 
@@ -2342,9 +2350,8 @@ def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> d
     """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    if strict and "strict" not in _REWORDED:
-        raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
-    said = _REWORDED["strict"](tool, parameters) if strict else None
+    subject = f'tool "{tool.name}": "strict"'
+    said = _by_chapter("strict", subject, ToolDefinitionError)(tool, parameters) if strict else None
     return {"parameters": said or parameters, "strict": said is not None}
 
 
@@ -2411,8 +2418,6 @@ def _is_made_up(call_id: str) -> bool:
 
 
 # --- calls in
-# how the chapter spellings reads "calls" and an "object" that are no JSON values in the words of chat completions
-_OTHERWISE: dict[str, Callable[..., Any]] = {}
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
@@ -2440,9 +2445,7 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
         response, reasons = _message_in(_on_the_wire(response))
         calls = _chat_calls(response)
     if calls is None:
-        if "calls" not in _OTHERWISE:
-            raise TypeError(_UNREADABLE.format(_needs_chapter("other-calls", "what is spelled so"), _shown(response)))
-        spelled, calls = _OTHERWISE["calls"](response, api_format)
+        spelled, calls = _by_chapter("other-calls", f"{_shown(response)} is spelled so that it")(response, api_format)
     if reasons:
         never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
         calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
@@ -2489,9 +2492,7 @@ def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
     if isinstance(thing, (list, tuple)):
         return [_on_the_wire(each, around) for each in thing]
     _check_copy(thing)
-    if "object" not in _OTHERWISE:
-        raise TypeError(_needs_chapter("sdk-object", f"a {type(thing).__name__}"))
-    return _on_the_wire(_OTHERWISE["object"](thing), around)
+    return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
 
 
 def _message_in(response: Any) -> tuple[Any, set[str]]:
@@ -5005,7 +5006,7 @@ def _any_of(schemas: list[Any]) -> Any:
     return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
-_REWORDED["root"] = lambda parameters: _flat(parameters, parameters, {})
+_CHAPTERS_DO["branches-at-the-root"] = lambda parameters: _flat(parameters, parameters, {})
 
 
 # ---------------------------------------------------------------------------
@@ -5098,7 +5099,7 @@ def _null_too(node: dict[str, Any]) -> dict[str, Any]:
     return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
 
 
-_REWORDED["strict"] = _strictly
+_CHAPTERS_DO["strict"] = _strictly
 _OPTIONS["strict"] = _strict_fault
 
 
@@ -5201,9 +5202,7 @@ def _opened(thing: Any) -> Any:
     if isinstance(thing, enum.Enum):
         return thing.value
     if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
-        if "message" not in _OTHERWISE:
-            raise TypeError(_needs_chapter("message-of-langchain", "a message of LangChain"))
-        return _OTHERWISE["message"](thing)
+        return _by_chapter("message-of-langchain", "a message of LangChain")(thing)
     dump = getattr(thing, "model_dump", None)
     if dump is None and not hasattr(thing, "__dict__"):
         raise TypeError(_UNREADABLE.format("no JSON value", _shown(thing)))
@@ -5247,7 +5246,7 @@ def _is_blank(part: Any) -> bool:
     return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
-_OTHERWISE.update(calls=_other_calls, object=_opened)
+_CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 
 # ---------------------------------------------------------------------------
@@ -5466,9 +5465,9 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    kind, *inner = ([chunk.get(key) if isinstance(chunk, Mapping) else getattr(chunk, key, None)
-                     for key in ("type", "chunk", "data")])
-    held = inner[0 if kind == "chunk" else 1]
+    kind, chunk_held, data_held = (
+        chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None) for key in ("type", "chunk", "data"))
+    held = chunk_held if kind == "chunk" else data_held
     event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
@@ -5498,8 +5497,10 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
         items = list(old or ())
         for item in new:
             at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
-            items[len(items) if at is None else at:] = [
-                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+            if at is None:
+                items.append(item)
+            else:
+                items[at] = _added(items[at], item)
         return items
     return old if new in (None, "") and old is not None else new
 
@@ -5623,23 +5624,22 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
-        kind, delta = event.get("type"), {**(event.get("delta") or {})}
+        kind, at, delta = event.get("type"), event.get("index"), event.get("delta") or {}
         reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
         elif kind == "content_block_delta":
-            delta.pop("type", None)
-            cited = [delta.pop("citation")] if "citation" in delta else []
-            block = blocks[event["index"]]
-            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+            more = {key: value for key, value in delta.items() if key not in ("type", "citation")}
+            blocks[event["index"]].update(_added(blocks[event["index"]], {
+                **more, **({"citations": [delta["citation"]]} if "citation" in delta else {})}))
         elif kind == "content_block_stop":
-            stopped.add(event.get("index"))
+            stopped.add(at)
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
         text = block.pop("partial_json", "").strip()
+        ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
         if text or ("name" in block and not block.get("input")):
-            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
             block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
         if reason in _TAKEN_BACK and "input" in block:
             block["input"] = _CUT
@@ -5651,25 +5651,22 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
     for part in [part for content in contents for part in content.get("parts") or ()]:
-        open_call = parts[-1].get("functionCall") if parts else None
-        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
-            parts[-1]["text"] += part["text"]
-        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
-            more = part["functionCall"]
-            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
-                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
-            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
-        else:
-            call = part.get("functionCall")
-            if call and "partialArgs" in call:
-                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
-            parts.append(part)
+        last, call = parts[-1] if parts else {}, part.get("functionCall")
+        begun = last.get("functionCall") or {}
+        if {"text"} <= part.keys() == last.keys() <= {"text", "thought"}:
+            part = {**parts.pop(), "text": last["text"] + part["text"]}
+        elif call is not None and begun.pop("willContinue", None):
+            part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
+        if call is not None:
+            pieces = call.pop("partialArgs", ())
+            part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
+        parts.append(part)
     return {"role": "model", "parts": parts}
 
 
-def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+def _with_partial(arguments: Any, pieces: Iterable[dict[str, Any]]) -> Any:
     """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
-    for piece in partial:
+    for piece in pieces:
         steps = [int(at) if at else name or quoted for name, quoted, at in
                  re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
         value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
@@ -5978,7 +5975,7 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
 
 
 _APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
-_OTHERWISE["message"] = _message_of_langchain
+_CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
