@@ -2782,6 +2782,7 @@ def test_a_message_without_calls_for_us_gives_none(api_format):
         assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
 
 
+UNREAD = 'api_format=|needs the chapter "spellings"'        # what is said of it, also where that chapter is cut
 UNREADABLE = {"openai-chat": [
     None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
     [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
@@ -2803,7 +2804,7 @@ UNREADABLE = {"openai-chat": [
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_what_is_no_message_and_no_call_is_refused_never_guessed(api_format):
     for response in UNREADABLE.get(api_format, ()):
-        with pytest.raises(TypeError, match='api_format=|needs the chapter "spellings"'):
+        with pytest.raises(TypeError, match=UNREAD):
             parse_tool_calls(response)
 
 
@@ -2963,7 +2964,7 @@ def test_lone_surrogates_never_reach_a_message(api_format):
 
 @pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
 def test_what_waits_for_an_answer_is_never_skipped(entry):
-    with pytest.raises(TypeError, match="api_format="):
+    with pytest.raises(TypeError, match=UNREAD):
         parse_tool_calls({"role": "assistant", "tool_calls": [CHAT_CALL, entry]})
 
 
@@ -2999,7 +3000,7 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
     try:
         json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
     except TypeError as error:
-        assert re.search("^the model gave |api_format=", str(error)), error
+        assert re.search(f"^the model gave |{UNREAD}", str(error)), error
 
 
 @pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
