@@ -5203,21 +5203,22 @@ def _opened(thing: Any) -> Any:
         return thing.value
     if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
         return _by_chapter("message-of-langchain", "a message of LangChain")(thing)
-    dump = getattr(thing, "model_dump", None)
-    if dump is None and not hasattr(thing, "__dict__"):
+    if not hasattr(thing, "__dict__"):
         raise TypeError(_UNREADABLE.format("no JSON value", _shown(thing)))
-    held = dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else {
-        key: value for key, value in vars(thing).items() if key[:1] != "_"}
+    held = {key: value for key, value in vars(thing).items() if key[:1] != "_"}
+    if hasattr(thing, "model_dump"):
+        inside = {key: value for key, value in held.items() if _has_additions(value)}       # each is opened by itself
+        left_out = dict.fromkeys((*inside, *(getattr(thing, "__api_exclude__", None) or ())), True)
+        held = {**thing.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=left_out), **inside}
     return {"type": kind, **held} if kind == "FunctionCall" else held           # Gemini's, on its own
 
 
-def _added_by_sdk(thing: Any) -> Any:
-    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
-    if isinstance(thing, (list, tuple)):
-        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
-    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
-    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
-            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
+def _has_additions(thing: Any) -> bool:
+    """Tell whether an object, or one in it, names in `__api_exclude__` what the SDK added for the program."""
+    if isinstance(thing, list):
+        return any(map(_has_additions, thing))
+    return hasattr(thing, "model_dump") and bool(
+        getattr(thing, "__api_exclude__", None) or any(map(_has_additions, vars(thing).values())))
 
 
 # --- turns of other APIs
