@@ -11204,8 +11204,8 @@ def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
 def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_ordinary_error():
     ours = {*toolreg.__all__, *dir(ToolRegistry), *dir(Tool)}
     assert not ours & set(toolreg._CALLED_HERE)
-    for (owner, method), words in toolreg._WRITE_FOR_KEYWORDS.items():
-        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(words)
+    for (owner, method), texts in [each for each in toolreg._WRITE_INSTEAD.items() if each[0]]:
+        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(" ".join(texts.values()).split())
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         ToolRegistry(nonsense=1)
     with pytest.raises(AttributeError, match='a ToolRegistry has no "nonsense"'):
@@ -11286,6 +11286,8 @@ HOSTILE = [
     "loop x",
     "as y",
     "M",
+    "model",
+    "registry",
     "+U",
     "\u2028",
     "参数\t值",
@@ -11448,10 +11450,11 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
 
 
 @of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_not_spelled_out():
+def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
     told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
     assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]"
+        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
+        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
 
 
 def test_times_and_media_are_shown_where_results_are_given():
@@ -11462,6 +11465,17 @@ def test_times_and_media_are_shown_where_results_are_given():
     assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
     assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
     assert "0.25" not in trace(flow)
+
+
+@pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
+def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
+    result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
+    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
+    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
+             "        shows data:image/png;base64,iVBORw==")
+    assert trace(flow) == trace(flow, [result]) == shown
+    assert trace(flow, style="html").count("<img") == 1
 
 
 @settings(max_examples=60)
@@ -12109,7 +12123,7 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options).__wrapped__
+    model = toolreg._model_of(options)
     assert (model.api_format, model._url) == (api_format, url)
     sent = "a-secret" in str(model._headers)
     assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
@@ -12189,7 +12203,7 @@ def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypa
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
     options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    model = toolreg._model_of(options, api_format="openai-chat")
     assert model._url == "https://api.openai.com/v1/chat/completions"
 
 

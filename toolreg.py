@@ -5964,28 +5964,25 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """Hold a URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what."""
 
-    def __init__(self, origin: str, host: str, port: int, path: str) -> None:
-        self.origin, self.host, self.port, self.path = origin, host, port, path
+    def __init__(self, url: str, base: str = "") -> None:
+        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
+        from urllib.parse import urljoin
+        try:
+            found = re.fullmatch(_URL, urljoin(base, url))
+        except ValueError:                  # urljoin is as strict, but only here and there
+            found = None
+        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
+        usual = _PORTS[scheme.lower()]
+        self.host, self.port = host.strip("[]"), int(port or usual)
+        self.path = path if path.startswith("/") else f"/{path}"
+        if not host or self.port > 65_535:
+            raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
+        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
 
     def __str__(self) -> str:
         return self.origin
-
-
-def _target_of(url: str, base: str = "") -> _Target:
-    """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
-    from urllib.parse import urljoin
-    try:
-        found = re.fullmatch(_URL, urljoin(base, url))
-    except ValueError:                      # urljoin is as strict, but only here and there
-        found = None
-    scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-    number, usual = int(port or _PORTS[scheme.lower()]), _PORTS[scheme.lower()]
-    if not host or number > 65_535:
-        raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-    origin = f"{scheme}://{host}".lower() + ("" if number == usual else f":{number}")
-    return _Target(origin, host.strip("[]"), number, path if path.startswith("/") else f"/{path}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6018,7 +6015,7 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
         raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
     user, _, password = (parts[1] or "").partition(":")
     login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6040,33 +6037,8 @@ def _connected(target: _Target, deadline: float) -> Any:
     raise fault
 
 
-def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
-    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
-    if tunnel is not None:
-        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
-        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
-        head = b""
-        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
-            plain.settimeout(_seconds_to(deadline))
-            head += (byte := plain.recv(1))
-            if not byte or len(head) > 65_536:
-                break
-        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
-        if status is None or status[1][:1] != b"2":
-            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
-            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-    plain.settimeout(_seconds_to(deadline))
-    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return context.wrap_socket(plain, server_hostname=target.host)
-
-
-def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
-
-
 class _Wire(io.RawIOBase):
-    """Be a connection with one deadline for all of it, however slowly its bytes drip."""
+    """A connection with one deadline for all of it, however slowly its bytes drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
@@ -6080,6 +6052,27 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+
+    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
+        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        if tunnel is not None:
+            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
+            self.send("CONNECT", name, {"host": name, **tunnel})
+            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
+            while self.readline(65_536).strip():
+                pass
+            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
+            if status is None or status[1][:1] != b"2":
+                said = first[:80].decode("ascii", "replace").strip()
+                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
+        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6106,10 +6099,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
-            wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
-                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
-            wire.socket.sendall(_head(method, path, sent) + body)
+                wire.secure(target, hello if proxy else None)
+            wire.send(method, path, sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6142,10 +6134,7 @@ def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator
 
 
 class _Response:
-    """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
-
-    `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
-    """
+    """An answer, whose body is read once, by one thread; the names of its `headers` are in lower case."""
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
@@ -6169,14 +6158,11 @@ class _Response:
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
         body = bytearray()
-        try:
+        with contextlib.suppress(ToolRegError) if cut else contextlib.nullcontext():
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
                     raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
-        except ToolRegError:
-            if not cut:
-                raise
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
@@ -6213,13 +6199,11 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
              timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
 
-    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
-
-    HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
-    methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits. GET and HEAD
+    follow redirects, other methods only 307 and 308 within the origin; another origin gets nothing meant for the first.
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
+    target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
@@ -6228,7 +6212,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
         response.close()
-        before, target = target, _target_of(location, target.origin + target.path)
+        before, target = target, _Target(location, target.origin + target.path)
         if target.origin != before.origin:
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
@@ -6711,7 +6695,7 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
 
 
 def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
+    if _Target(url) and not set("?#{").isdisjoint(url):
         raise ToolDefinitionError("base_url: takes no query, fragment or variable")
     return url.rstrip("/")
 
@@ -8204,7 +8188,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_target_of(self._url))
+        self._origin = str(_Target(self._url))
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
@@ -8368,99 +8352,98 @@ __all__ += ["HttpModel"]
 # switch: what the words of other libraries are called here
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
-_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
-    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
-    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
-    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
-        "recover_tool_call_assistant_message",
-    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
-        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
-    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
-        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
-        "RefreshResult SchemaChangeKind",
-    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
-        "update_namespace_metadata apply_metadata_config",
-    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
-        "get_disable_reason disable_by_tags",
-    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
-    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
-        "update_namespace requalify",
-    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
-        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
-    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
-        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
-        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
-        "PermissionRequest PermissionResult PermissionRule",
-    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
-        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
-    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
-        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
-    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
-        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
-    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
-        "TokenAuth",
-    "there is nothing to close but an McpClient": "close close_async",
-    "write ordinary Python: a tool may call other tools": "ptc",
-    "write ToolResult": "ToolCallResult ErrorResult ResultList",
-    "write ToolMetadata(tags={…}), any words": "ToolTag",
-    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
-    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
-    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
-    "write ToolError": "ToolException",
-    "write registry.respond(message)": "ToolNode ToolExecutor",
-    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
-    "write serve_mcp(registry)": "FastMCP",
-    "write Injected": "InjectedToolArg",
-}
-_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+# whose keywords (the method), or "" for names: what to write -> instead of what
+_WRITE_INSTEAD: dict[Any, dict[str, str]] = {
+    "": {
+        "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+        "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+        "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+            "recover_tool_call_assistant_message",
+        "write register(), register_from_class(), …; in async code, in asyncio.to_thread":
+            "register_async register_from_class_async register_from_langchain_async register_from_mcp_async "
+            "register_from_openapi_async",
+        "write register_from_mcp(client, replace=True), or register_from_openapi(…), again":
+            "refresh_all refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi "
+            "refresh_from_openapi_async RefreshResult SchemaChangeKind",
+        "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+                                                       "update_namespace_metadata apply_metadata_config",
+        "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones":
+            "is_enabled get_disable_reason disable_by_tags",
+        "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+        'names are joined by "-": write namespace= when a tool is registered':
+            "name_sep qualified_name update_namespace requalify",
+        "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+            "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+        "write ToolRegistry(before_call=…), which denies a call by raising":
+            "set_permission_handler get_permission_handler remove_permission_handler set_permission_policy "
+            "get_permission_policy remove_permission_policy permission_fallback PermissionHandler "
+            "AsyncPermissionHandler PermissionPolicy PermissionRequest PermissionResult PermissionRule",
+        "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+            "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+        "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+                                           "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+        "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+            "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+        "there is no server for administration":
+            "enable_admin disable_admin get_admin_info AdminInfo AdminServer TokenAuth",
+        "there is nothing to close but an McpClient": "close close_async", "write Injected": "InjectedToolArg",
+        "write ordinary Python: a tool may call other tools": "ptc", "write serve_mcp(registry)": "FastMCP",
+        "write ToolMetadata(tags={…}), any words": "ToolTag", "write ToolError": "ToolException",
+        "write ToolResult": "ToolCallResult ErrorResult ResultList",
+        "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+        "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+        "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+        "write registry.respond(message)": "ToolNode ToolExecutor",
+        "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner"},
     (ToolRegistry, "__init__"): {
-        "name": "a registry has no name", "default_max_result_size": "write max_result=",
-        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+        "a registry has no name": "name", "write max_result=": "default_max_result_size",
+        "write search_registry(registry)": "tool_discovery", 'names are joined by "-"': "name_sep"},
     (ToolRegistry, "register"): {
-        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
-        "method_name": "write name=", "args_schema": "write parameters=",
-        "timeout": "write metadata=ToolMetadata(timeout=…)",
-        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+        "write register_from_class(), …_mcp(), …_openapi(), …_langchain()": "source", "write it first": "target",
+        "write replace=": "allow_replace", "write name=": "method_name name_or_callable",
+        "write metadata=ToolMetadata(timeout=…)": "timeout", "write metadata=ToolMetadata(tags=…)": "tags",
+        "write parameters=": "args_schema"},
     (ToolRegistry, "get_schemas"): {
-        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
-        "include_deferred": "write search_registry(registry)"},
+        "write name=": "tool_name", "write tags=, or disable(name)": "exclude_tags", "they keep their order": "sort",
+        "write search_registry(registry)": "include_deferred"},
     (ToolRegistry, "merge"): {
-        "keep_existing": "write replace=True for the other's; a name that both have is refused",
-        "force_namespace": "write namespace="},
+        "write replace=True for the other's; a name that both have is refused": "keep_existing",
+        "write namespace=": "force_namespace"},
     (ToolRegistry, "execute_tool_calls"): {
-        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+        "write calls=": "tool_calls", "write executor=ProcessPoolExecutor(); threads need no word": "execution_mode"},
     (ToolMetadata, "__init__"): {
-        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
-        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
-        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
-        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
-            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
-             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+        "write parallel=": "is_concurrency_safe", "it is seen": "is_async", "write tags=": "custom_tags",
+        "write ToolRegistry(max_result=…)": "max_result_size", "write search_registry(registry)": "defer",
+        "write it into the description": "search_hint", "write ToolRegistry(executor=…)": "natural_backend locality",
+        'write extra={"mcp": {…}}': "title read_only_hint destructive_hint idempotent_hint open_world_hint "
+                                    "source_detail schema_hash last_refreshed_at"},
     (Tool, "__init__"): {
-        "callable": "write func=", "fn": "write func=",
-        "parameters_model": "write Tool.from_function(func, parameters=…)",
-        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
-        "method_name": "write name=", "is_async": "it is seen"},
+        "write func=": "callable fn", "write Tool.from_function(func, parameters=…)": "parameters_model",
+        "write parameters=": "args_schema", "write registry.register(tool, namespace=…)": "namespace",
+        "write name=": "method_name", "it is seen": "is_async"},
 }
 
 
-def _tells(owner: type, method: str, words: dict[str, str]) -> None:
-    """Let a method say what to write instead of keywords that it has elsewhere."""
+def _tell(whose: Any, texts: dict[str, str]) -> None:
+    """Let all that is asked for a name of elsewhere, or a method that gets a keyword of it, say what to write."""
+    told = {word: text for text, words in texts.items() for word in words.split()}
+    if not whose:
+        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in told.items())
+        return
+    owner, method = whose
     known = getattr(owner, method)
 
     @functools.wraps(known)
     def telling(*args: Any, **options: Any) -> Any:
         for word in options:
-            if word in words:
-                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+            if word in told:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {told[word]}")
         return known(*args, **options)
     setattr(owner, method, telling)
 
 
-_CALLED_HERE.update((word, f"{word} is not here: {here}")
-                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
-for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
-    _tells(_owner, _method, _words)
+for _whose, _texts in _WRITE_INSTEAD.items():
+    _tell(_whose, _texts)
 
 
 # ---------------------------------------------------------------------------
@@ -8523,7 +8506,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
+    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
+    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
+              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
     if said:
         id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
@@ -8531,10 +8516,10 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    for image in filter(None, images):
+    for image in images:
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8574,8 +8559,9 @@ def _diagram(said: _Said) -> str:
             drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
-    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
-    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
+    parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
+    known = ["actor U as user", *(f"participant {short} as {name}" for short, name in parts)]
+    return "\n    ".join(["sequenceDiagram", *known, *lines])
 
 
 def _in_diagram(text: str) -> str:
@@ -8800,7 +8786,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> list[str]:
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
     """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
     meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
     named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
@@ -8808,13 +8794,14 @@ def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> 
         if name not in meant:
             raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
     asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept = asked - left_out
-    while more := {need for name in kept for need in uses[name]} - kept:
-        kept |= more
-    for name in sorted(kept & left_out):
-        users = _listed(user for user in uses if user in kept and name in uses[user])
-        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
-    return [name for name in uses if name in kept]
+    kept: list[str] = []
+    for name in reversed(uses):             # what uses a chapter stands below it
+        users = [user for user in kept if name in uses[user]]
+        if users and name in left_out:
+            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+        if users or name in asked - left_out:
+            kept.insert(0, name)
+    return kept
 
 
 def _with_chapters(text: str, kept: Sequence[str]) -> str:
@@ -8894,7 +8881,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 
 
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    """Make the model that options and environment name."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
     owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
@@ -8906,14 +8893,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     if not base_url or not model:
         raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
     api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
-
-    @functools.wraps(asked)
-    def waiting(**request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return asked(**request)
-    return waiting
+    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
 
 class _Chat:
@@ -8935,6 +8915,11 @@ class _Chat:
             self.messages += saved
         elif options.system:
             self.messages.append({"role": "system", "content": options.system})
+
+    def ask(self, **request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return self.model(**request)
 
     def stream(self, text: str) -> None:
         print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
@@ -8958,8 +8943,8 @@ class _Chat:
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         asked = {"role": "user", "content": question}
-        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice)
+        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice, api_format=api_format)
         try:
             for message in itertools.chain([asked], loop):
                 self.messages.append(message)
