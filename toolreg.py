@@ -2578,7 +2578,7 @@ _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
 def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
     fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
@@ -2788,9 +2788,9 @@ def _finished(value: Any) -> Any:
 
 
 class _Outcome(NamedTuple):
-    """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
+    """What a call came to, a value or an exception, on its way between threads, loops or processes.
 
-    Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
+    As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
     """
 
     value: Any
@@ -2880,20 +2880,17 @@ _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
-_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _clock = time.perf_counter
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
-_NONE = _Jobs()
 
 
 class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
-    `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
-    often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
-    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
-    raise to deny · `after_call(call, result)`.
+    `think_augment`: ask for a reason · `coerce`: mend what models often misspell ("3" for 3) · `max_workers`: calls of
+    one turn at once · `executor`: a concurrent.futures.Executor for the functions · `inject`: parameter -> value or
+    ContextVar, for every tool that declares it Injected · `max_result`: characters of a result, at most ·
+    `before_call(call, reason)`: may raise to deny · `after_call(call, result)`.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3100,9 +3097,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        `calls`: what parse_tool_calls reads. Several calls run at once, on at most `max_workers` daemon threads; a tool
-        with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
-        through at once and carries `.results`: a ToolResult or None per call.
+        Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
+        Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
         return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
@@ -3111,43 +3107,46 @@ class ToolRegistry(_Extended):
         """Answer calls that were read already; see execute_tool_calls."""
         results: list[Any] = [None] * len(calls)
         executor = self.executor if executor is None else executor
-        here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(
-            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            done: Any = self._start(beside, workers or self.max_workers, executor, results) if beside else None
+            if len(calls) == 1:
+                results[0] = contextvars.copy_context().run(self._run, calls[0], executor)
+            else:
+                self._execute_many(calls, workers or self.max_workers, executor, results)
+        except BaseException as error:
+            raise _carrying(error, "after_call", results=results) from error.__cause__
+        return results
+
+    def _execute_many(self, calls: list[ToolCall], workers: int, executor: Any, results: list[Any]) -> None:
+        """Run calls on threads, and here, one after the other, those that must not be moved."""
+        import queue
+        here, beside = self._here_and_beside(calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
+        done: Any = queue.SimpleQueue()
+
+        def work() -> None:
+            while beside:
+                place, call = beside.popleft()          # an IndexError, where another was faster, is the end, too
+                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
+                results[place] = outcome.value
+                if outcome.error is not None:
+                    beside.clear()          # now: who waits may still run calls of its own
+                done.put(outcome)
+        try:
+            for _ in range(min(workers, len(beside))):
+                _on_daemon(contextvars.copy_context().run, work)
             for place, call in here:
                 results[place] = contextvars.copy_context().run(self._run, call, executor)
             for _ in range(len(calls) - len(here)):
                 done.get().get()
-        except BaseException as error:
+        finally:
             beside.clear()
-            raise _carrying(error, "after_call", results=results) from error.__cause__
-        return results
 
-    def _shared_out(self, calls: list[ToolCall], workers: int | None) -> tuple[list[tuple[int, ToolCall]], _Jobs]:
+    def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = list[tuple[int, ToolCall]](), _Jobs()
+        here, beside = _Jobs(), _Jobs()
         for place, call in enumerate(calls):
-            tool = None if (workers or self.max_workers) == 1 else self._tools.get(call.name)
-            (beside if tool and tool.metadata.parallel else here).append((place, call))
+            tool = self._tools.get(call.name)
+            (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
         return here, beside
-
-    def _start(self, jobs: _Jobs, workers: int, executor: Any, results: list[Any]) -> Any:
-        """Run calls on threads; give the queue of their outcomes. After an error no more calls are begun."""
-        import queue
-        done: Any = queue.SimpleQueue()
-
-        def work() -> None:
-            while jobs:
-                place, call = jobs.popleft()            # an IndexError, where another was faster, is the end, too
-                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
-                results[place] = outcome.value
-                if outcome.error is not None:
-                    jobs.clear()            # now: who waits may still run calls of its own
-                done.put(outcome)
-        for _ in range(min(workers, len(jobs))):
-            _on_daemon(contextvars.copy_context().run, work)
-        return done
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3188,17 +3187,13 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
     return error
 
 
-def _words_in(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
-
-
 def _nearest_first(name: str, names: list[str]) -> list[str]:
-    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
-    import difflib
-    words = _words_in(name)
-    names = sorted(names, reverse=True, key=lambda each: (
-        len(words & _words_in(each)), len(os.path.commonprefix((each, name)))))
-    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
+    """Sort names by likeness: by how many of all their pairs of letters they share."""
+    def pairs_in(text: str) -> set[str]:
+        return set(map("".join, itertools.pairwise(text.lower())))
+    wanted = pairs_in(name)
+    likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
+    return sorted(names, key=lambda each: -likeness[each])
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -3209,7 +3204,7 @@ def _in_namespace(namespace: str | None, name: str) -> str:
 
 def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
-    given = {key: value for key, value in options.items() if value not in (None, tool.name)}
+    given = {key: value for key, value in options.items() if value is not None and (key, value) != ("name", tool.name)}
     wrong = given.keys() - {"name", "metadata"}
     if wrong:
         raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
@@ -3245,7 +3240,7 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
         raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next(row for row in texts.items() if isinstance(error, row[0]))
     if kind is Exception and texts is not _DENIED:
         logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
@@ -3262,8 +3257,8 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
-    if not media and (content is value or type(content) is not list):
-        return _content_of(content), value, ()
+    if content is value and not media:
+        return _content_of(value), value, ()
     return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
@@ -3282,18 +3277,13 @@ def _content_of(value: Any) -> str:
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
-    kind = type(value)
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
-        value = value.values()
-    elif kind is not list:
-        return kind in _SCALARS
-    for item in value:
-        if type(item) not in _SCALARS and not _is_json(item):
+    if type(value) is dict:
+        if [key for key in value if type(key) is not str]:
             return False
-    return True
+        value = [*value.values()]
+    if type(value) is list:
+        return not [item for item in value if type(item) not in _SCALARS and not _is_json(item)]
+    return type(value) in _SCALARS
 
 
 # ---------------------------------------------------------------------------
@@ -3623,20 +3613,19 @@ class _Loop:
             ended = _caught(task.result)    # of one that was cancelled it raises
             _deliver(future, ended.value or ended)
             self.end_if_left()
-        now = time.monotonic()
-        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
+        now = time.monotonic()
+        self.stuck_since = min(now, self.stuck_since)
+        patience = self.stuck_since + LOOP_SECONDS - now
         try:
             begun.result(max(0, min(patience, timeout)))
         except concurrent.futures.TimeoutError:
             if begun.cancel():
-                self.stuck_since = min(now, self.stuck_since)
                 if timeout < patience:
                     getattr(value, "close", bool)()
                     raise
                 return None
-            begun.result()
         self.stuck_since = math.inf
         return future
 
@@ -3752,36 +3741,33 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    executor = self.executor if executor is None else executor
-    here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(calls, workers)
-    run = functools.partial(_arun, self, executor, results)
-    tasks = _start_tasks(beside, workers or self.max_workers, run) if beside else []
+    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
     try:
-        for job in here:
-            call = run(*job)
-            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
-        if tasks:
-            await _all_done(tasks)
+        if len(calls) == 1:
+            await _in_own_context(run(0, calls[0]))
+        else:
+            workers = workers or self.max_workers
+            await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
-        await _cancel(tasks)
         raise _carrying(error, "after_call", results=results) from error.__cause__
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
+async def _aexecute_many(run: Callable[..., Any], workers: int, here: _Jobs, beside: _Jobs) -> None:
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(*job: Any) -> None:
         async with gate:
             await run(*job)
-    return [asyncio.ensure_future(work(*job)) for job in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
+    tasks = [asyncio.ensure_future(work(*job)) for job in beside]
+    try:
+        for job in here:
+            await _in_own_context(run(*job))
+        await asyncio.gather(*tasks)
+    except BaseException:
+        await _cancel(tasks)
+        raise
 
 
 async def _cancel(tasks: list[Any]) -> None:
@@ -3802,10 +3788,16 @@ def _is_cancelled(error: BaseException) -> bool:
         task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+def _in_own_context(call: Any) -> Any:
+    """Await in a copy of this context."""
+    context = contextvars.copy_context()
+    return _in_context(context, call) if _TASKS_TELL else _in_task(call, context)
+
+
+async def _in_task(call: Any, context: contextvars.Context) -> Any:
     """Await in a task of its own, and in this context."""
     import asyncio
-    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
+    task = context.run(asyncio.ensure_future, call)
     try:
         await asyncio.wait({task})
     except BaseException:
@@ -7153,6 +7145,10 @@ class _SearchRegistry(ToolRegistry):
         found = [name for name in best if self._is_enabled(name)][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+
+
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
 def _likeness(wanted: set[str], words: set[str]) -> float:
