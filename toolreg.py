@@ -320,13 +320,13 @@ _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", typ
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
-    if not isinstance(value, (dict, list, tuple)):
-        return value
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         return {key: item if type(item) in _SCALARS else _copied(item, levels - 1) for key, item in value.items()}
-    return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    return value
 
 
 # ---------------------------------------------------------------------------
@@ -1251,23 +1251,23 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-class _Form(NamedTuple):
+class _Form:            # and no NamedTuple, nor is _Field: that would read each annotation at import, which takes long
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
-    schema: dict[str, Any]
-    read: _Reader = _as_it_is
-    hashable: bool = True
+    def __init__(self, schema: dict[str, Any], read: _Reader = _as_it_is, hashable: bool = True) -> None:
+        self.schema, self.read, self.hashable = schema, read, hashable
 
 
-class _Field(NamedTuple):
-    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
+class _Field:
+    """Describe what an object or a function takes by name; a default without JSON form is not shown.
 
-    name: str
-    annotation: Any
-    default: Any = _REQUIRED
-    text: str = ""
-    notes: tuple[Any, ...] = ()                 # as in Annotated
-    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
+    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
+    """
+
+    def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
+        self.name, self.annotation, self.default, self.text = name, annotation, default, text
+        self.notes: tuple[Any, ...] = ()
+        self.make_default: Callable[[], Any] | None = None
 
 
 class _InjectedMark:
@@ -1285,26 +1285,27 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
-    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
-    values, errors = [], []
-    for key, read, part in zip(keys, readers, parts):
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+
+    Once each: twice at every level would be endless.
+    """
+    errors: list[ValidationError] = []
+    for key, read in readers:
         try:
-            values.append(read(part))
+            whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+            place = names[key] if names else key
+            errors += [ValidationError(each.message, (place, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
-    return values
+    return whole
 
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    def read(value: Any) -> Any:
-        names = [name for name in readers if name in value]
-        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
-        return {**value, **dict(zip(names, parts))}
-    return read if readers else _as_it_is
+    return (lambda value: _read_parts(dict(value), [
+        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
 
 
 def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
@@ -1456,7 +1457,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1481,18 +1482,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    schema = {"type": "object", "additionalProperties": item.schema or True}
-
-    def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
-    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
+    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
+                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1502,9 +1500,8 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    schemas, reads, hashable = zip(*forms)
-    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
-    return _Form({"anyOf": list(schemas)}, read, all(hashable))
+    read = _as_it_is if all(form.read is _as_it_is for form in forms) else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
@@ -1584,9 +1581,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    if field.default is _REQUIRED or type(field.default) in _SCALARS:
-        return field
-    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
+    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
+        (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)
+    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1633,10 +1630,10 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> the field that has both
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+# a default that is a note -> what makes both of it in its field
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
     (lambda default: hasattr(type(default), "is_required"),
-     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
+     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1679,8 +1676,8 @@ class _Builder:
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
-        origin = None if is_class else typing.get_origin(annotation)
-        head, args = (annotation, ()) if origin is None else (origin, getattr(annotation, "__args__", ()))
+        head = annotation if is_class else typing.get_origin(annotation) or annotation
+        args = () if head is annotation else getattr(annotation, "__args__", ())
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
@@ -1737,36 +1734,35 @@ class _Builder:
         """Give the form of a named type, made where it is first met; `inline`: in place, unless it holds itself."""
         if key in self.forms:
             known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))  # type: ignore[union-attr]
-            return known._replace(schema=self.refer(key, name))
+            return _Form(self.refer(key, name), known.read, known.hashable)
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
         self.forms[key] = form = make()
         if inline and key not in self.places:
             del self.forms[key]
             return form
-        return form._replace(schema=place or self.refer(key, name))
+        return _Form(place or self.refer(key, name), form.read, form.hashable)
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, notes, _ in rows:
-            self.place = owner + name
-            form = functools.reduce(self.noted, notes, self.form(annotation))
-            text = form.schema.pop("description", text)
+        for each in rows:
+            self.place, default = owner + each.name, each.default
+            form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
+            text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
-            schema, read, hashable = form
-            properties[name] = schema
+            properties[each.name] = schema = form.schema
             if text:
                 schema["description"] = text
             if default is _REQUIRED:
-                required.append(name)
+                required.append(each.name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _as_it_is:
-                readers[name] = read
-            all_hashable = all_hashable and hashable
+            if form.read is not _as_it_is:
+                readers[each.name] = form.read
+            all_hashable = all_hashable and form.hashable
         self.place = place
         needed = {"required": required} if required else {}
         whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -1819,7 +1815,7 @@ def _form_of(annotation: Any) -> _Form:
     form = build.form(annotation)
     schema = build.finish(form.schema)
     build.check("schema_of")
-    return form._replace(schema=schema)
+    return _Form(schema, form.read, form.hashable)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -2028,9 +2024,9 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
-    first = next(iter(parameters), "")
-    if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
-        build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
+    first = next(iter(takes.offered), None)
+    if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
+        build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
     if TOOLCALL_REASON in parameters or TOOLCALL_REASON in takes.names():
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
@@ -4386,11 +4382,11 @@ class _Resource:
         self.dynamic: dict[str, Any] = {}
 
 
-class _Home(NamedTuple):
+class _Home:
     """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
 
-    resource: _Resource
-    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
+    def __init__(self, resource: _Resource, scope: frozenset[tuple[str, _Resource]] = frozenset()) -> None:
+        self.resource, self.scope = resource, scope         # the outermost resource of each dynamic name
 
 
 class _FullCompiler(_Compiler):
@@ -4711,7 +4707,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if not fits:
             raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
         return value
-    return form._replace(read=read)
+    return _Form(form.schema, read, form.hashable)
 
 
 def _calling(form: _Form, note: Any) -> _Form | None:
@@ -4731,17 +4727,17 @@ def _calling(form: _Form, note: Any) -> _Form | None:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
     if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
+        return _Form(form.schema, read, form.hashable and not changes)
     return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
 
 
-def _split_default(field: _Field) -> _Field:
+def _split_default(field: _Field) -> None:
     """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
     info = field.default
-    if info.is_required():
-        return field._replace(default=_REQUIRED, notes=(info,))
-    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
-                          make_default=lambda: info.get_default(call_default_factory=True))
+    field.notes, field.default = (info,), _REQUIRED
+    if not info.is_required():
+        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
+        field.make_default = lambda: info.get_default(call_default_factory=True)
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
@@ -4776,19 +4772,28 @@ _WRITERS_BY_SHAPE[:0] = [
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    owners = getattr(thing, "__mro__", (thing,))
     try:
-        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-        if not (texts and any(map(_type_parameters, owners))):
-            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
-    for owner in reversed(owners):
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
+
+
+def _known_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
+    owners = getattr(thing, "__mro__", (thing,))
+    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+    if texts and any(map(_type_parameters, owners)):
+        raise NameError
+    return typing.get_type_hints(thing, include_extras=True)
+
+
+_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -4881,8 +4886,11 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         rows = []
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
-            row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info)) if info else row)
+            row.annotation = _filled(row.annotation, known)
+            if info:
+                row.default = info
+                _split_default(row)
+            rows.append(row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -5004,7 +5012,7 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
-        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
+        parts = _read_parts([*value, *value.values()], enumerate(readers), [*value, *value])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
