@@ -201,7 +201,7 @@ class ToolRegWarning(UserWarning):
 
 def _place(path: Iterable[str | int]) -> str:
     """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
-    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if key.isidentifier() else f"[{_shown(key)}]"
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(key)}]"
              for key in path]
     return "".join(parts).lstrip(".") or "(root)"
 
@@ -438,10 +438,9 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
     """Give a keyword's argument with each schema in it changed: by change(schema, steps in the argument)."""
     if keyword in _MAPS and isinstance(argument, dict):
         return {name: change(sub, name) for name, sub in argument.items()}
-    if keyword in _HOLDERS:
-        many = isinstance(argument, list)
-        return [change(sub, index) for index, sub in enumerate(argument)] if many else change(argument)
-    return argument
+    if keyword in _HOLDERS and isinstance(argument, list):
+        return [change(sub, index) for index, sub in enumerate(argument)]
+    return change(argument) if keyword in _HOLDERS else argument
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
@@ -756,11 +755,6 @@ def _other_type(faults: list[ValidationError]) -> str:
                  if fault.keyword == "type" and not fault.path), "")
 
 
-def _all_of(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-                 functools.reduce(_both, [sub.usable_table() for sub in subs]))
-
-
 def _reference(reference: str, node: _Node) -> _Rule:
     target = node.compiler.target(reference, node)
     node.here.append(target)
@@ -822,7 +816,11 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "items": (_SCHEMA, _items),
+    "allOf": (_SCHEMAS, lambda subs, _: _Rule(
+        None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
+        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+    "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
@@ -852,23 +850,24 @@ class _Node:
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
-        """Make the rules, and join what they demand."""
-        self.started, rows = True, self.compiler.rows(self)
-        schema = self.schema if isinstance(self.schema, dict) else {}
+        """Make the rules, once, and join what they demand."""
+        if self.started:
+            return
+        self.started, rows, words = True, self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        found = [keyword for keyword in schema if keyword in rows]
-        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
-            if _FORMS[rows[keyword][0]](schema[keyword]):
-                self.arguments[keyword] = self.compiled(keyword, schema[keyword])
+        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+            if _FORMS[rows[keyword][0]](words[keyword]):
+                self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
-                self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
+                self.report(f"is not {rows[keyword][0]} (was {_shown(words[keyword])})", keyword)
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -898,8 +897,7 @@ class _Node:
         return _change_schemas(keyword, argument, node)
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
-        self.compiler.problems.append(f"{_place(path)}: {problem}")
+        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
 
     def usable_table(self) -> _Table:
         """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
@@ -966,9 +964,7 @@ class _Compiler:
     def compile(self, schema: Any) -> _Node:
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
-            node = self.waiting.pop()
-            if not node.started:
-                node.build()
+            self.waiting.pop().build()
         if self.problems:
             raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
         for node in self.nodes.values() if self.guarded else ():
@@ -991,9 +987,8 @@ class _Compiler:
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
-        schema = node.schema if isinstance(node.schema, dict) else {}
-        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
-        for word in schema:
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in node.words) < 2
+        for word in node.words:
             if word in self.other_words and not (alone and word == "$ref"):
                 raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
@@ -1017,9 +1012,9 @@ class _Compiler:
             node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if not node.started and later and self.depth > 20:
+        if later and self.depth > 20:
             self.waiting.append(node)
-        elif not node.started:
+        else:
             self.depth += 1
             node.build()
             self.depth -= 1
@@ -4401,11 +4396,8 @@ class _FullCompiler(_Compiler):
         return _Home(self.index(document, ""))
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        dialect = node.home.resource.dialect
-        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
-            return {"$ref": dialect.rows["$ref"]}
-        rows: dict[str, _Row] = dialect.rows
-        return rows
+        dialect: _Dialect = node.home.resource.dialect
+        return {"$ref": dialect.rows["$ref"]} if dialect.ref_alone and "$ref" in node.words else dialect.rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
