@@ -201,7 +201,7 @@ class ToolRegWarning(UserWarning):
 
 def _place(path: Iterable[str | int]) -> str:
     """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
-    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(key)}]"
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(str(key))}]"
              for key in path]
     return "".join(parts).lstrip(".") or "(root)"
 
@@ -1047,7 +1047,9 @@ class Validator:
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
         self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
-        self.is_valid = functools.partial(self._run, self._root.fits, False) if self._guarded else self._root.fits
+        self.is_valid = self._root.fits
+        if self._guarded:
+            self.is_valid = functools.partial(self._run, self._root.fits, False)
 
     def _run(self, work: Callable[[Any], Any], otherwise: Any, value: Any) -> Any:
         """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
@@ -1506,7 +1508,7 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
         first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
+    schema: dict[str, Any] = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
@@ -1528,13 +1530,14 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
-_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+        read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+        return dict(read(thing, include_extras=True))
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1959,6 +1962,7 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
+_CALL_ID = "the call's id"          # among what a registry injects, for who declares it
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2168,6 +2172,12 @@ class Media:
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
 
+    @property
+    def base64(self) -> str:
+        """The data as text, for JSON."""
+        import base64
+        return base64.b64encode(self.data).decode()
+
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
@@ -2332,6 +2342,8 @@ class _Format(NamedTuple):
         message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
     no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = (      # into another spelling, that of `parts`
+        lambda message, messages, parts: messages)
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2422,6 +2434,7 @@ _SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 ]
+_ANSWERED_AS: dict[str, str] = {}           # class of a message -> the format to answer in, where it has one of its own
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
@@ -2463,7 +2476,7 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
     never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or (formats or API_FORMATS)[0], [
+    return api_format or _ANSWERED_AS.get(type(message).__name__) or (formats or API_FORMATS)[0], [
         replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
@@ -2609,7 +2622,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
     messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages is None:                    # LangChain takes no text that is no object back
-        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+        messages = _APIS[spelled].translated(message, api.assistant(
+            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
     kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
     return [_encodable(each) for each in kept], calls
 
@@ -2868,11 +2882,13 @@ class Tool(_Extended):
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
+               call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
-        bind: Any = self.bind
+        bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
         try:
-            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
+            given = {**given, _CALL_ID: call_id} if self._declared else {}
+            return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3207,7 +3223,7 @@ class ToolRegistry(_Extended):
         if len(cache) >= _SCHEMAS_KEPT:
             cache.clear()
         if key not in cache:
-            tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
+            tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
             cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
         return [_copied(schema) for schema in cache[key]]
@@ -3233,7 +3249,7 @@ class ToolRegistry(_Extended):
                 _finished(self.before_call(call, reason))
                 texts = _REFUSED
             # 3. arguments become what the function takes
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -3938,7 +3954,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -4024,7 +4040,7 @@ async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any
 
 
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Any:
     """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
@@ -4141,7 +4157,7 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 async def _in_time(running: Any, tool: Tool) -> _Outcome:
     """Wait for an outcome as long as the tool may take."""
     import asyncio
-    task = asyncio.ensure_future(running)
+    task: asyncio.Future[_Outcome] = asyncio.ensure_future(running)
     try:
         done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
         return task.result() if done else _Outcome(None, _timed_out(tool))
@@ -5189,6 +5205,20 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
     return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
 
 
+# https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
+_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
+                    lambda url: {"type": "input_image", "image_url": url}),
+    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
+
+
+def _responses_output(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+             for media in result.media if media.media_type in _RESPONSES_MEDIA]
+    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
@@ -5201,7 +5231,7 @@ _APIS["openai-responses"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _printable(result.content)} for result in results],
+         "output": _responses_output(result)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
@@ -5258,6 +5288,19 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
     return {"type": "tool", "name": names[0]}
 
 
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
+_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
+                    "application/pdf": "document"}
+
+
+def _anthropic_content(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
+               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
+    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+
+
 _TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
@@ -5267,7 +5310,7 @@ _APIS["anthropic"] = _Format(
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
@@ -5298,6 +5341,18 @@ def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
 
 
+# https://ai.google.dev/gemini-api/docs/function-calling: what a response may hold besides JSON, from Gemini 3 on
+_GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
+
+
+def _gemini_result(result: ToolResult) -> dict[str, Any]:
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+             for media in result.media if media.media_type in _GEMINI_MEDIA]
+    said = {"error" if result.is_error else "output": _printable(result.content)}
+    return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
+                                 **_gemini_id(result.tool_call_id)}}
+
+
 def _gemini_blocked(response: Any) -> Any:
     """Give why a prompt was blocked, or why there is no content in the answer."""
     feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
@@ -5317,10 +5372,7 @@ _APIS["gemini"] = _Format(
     again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
                               **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
-    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": _legal(result.name),
-        "response": {"error" if result.is_error else "output": _printable(result.content)},
-        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
@@ -5496,7 +5548,8 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
+            items[at] = {**begun, **event["item"]}
         elif kind == "response.function_call_arguments.delta":
             items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
         elif kind == "response.output_text.delta":
@@ -5700,14 +5753,26 @@ __all__ += ["class_tools"]
 
 
 # ---------------------------------------------------------------------------
-# langchain: tools from LangChain
-#    uses 1 7 8 9 10 importers
+# langchain: tools from LangChain, and answers to its messages
+#    uses 1 4 6 7 8 9 10 importers
 # ---------------------------------------------------------------------------
+_FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
+_NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
+_COMMAND = "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
+
+
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
 
-    What LangChain injects is hidden from the model. Nothing of LangChain is imported.
+    What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
+    `ToolRegistry(inject=…)`, and a tool that cannot do without a graph is left out. Nothing of LangChain is imported.
     """
+    import warnings
+    direct = [tool.name for tool in tools if getattr(tool, "return_direct", None) is True]
+    if direct:
+        warnings.warn(_NOT_DIRECT.format(_listed(direct)), ToolRegWarning, stacklevel=3)
     return _make_tools("LangChain", [
         (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
@@ -5716,36 +5781,69 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
     if not hasattr(type(tool), "tool_call_schema"):
         raise ToolDefinitionError("is no LangChain tool (write *tools for a list of them)")
     try:
-        parameters, hides = _langchain_parameters(tool)
+        hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hides),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
+    for parameter, (kinds, needed) in hidden.items():
+        if needed and kinds & _FROM_A_GRAPH:
+            raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
+    if hidden:
+        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
+    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
+                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
 
 
-def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
-    """Give (the schema that the model is shown, whether something is hidden from it)."""
+def _langchain_parameters(tool: Any) -> dict[str, Any]:
+    """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return shown, False
-    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()
-    schema = {"type": "object", "properties": {}, "additionalProperties": False,       # so that nothing hidden is sent
-              **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
+        return {**shown}
+    said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
+    schema: dict[str, Any] = {
+        "type": "object", "properties": {}, "additionalProperties": False,
+        **{keyword: said[keyword] for keyword in said if keyword not in ("title", "description")}}
     if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
-        return {**schema, "properties": tool.args, "required": list(tool.args)}, False
-    everything = tool.get_input_schema()
-    taken = everything.model_fields if hasattr(everything, "model_fields") else everything.__fields__       # pydantic 1
-    return schema, not taken.keys() <= schema["properties"].keys()
+        return {**schema, "properties": tool.args, "required": list(tool.args)}
+    return schema
 
 
-def _langchain_call(tool: Any, hides: bool) -> Callable[..., Any]:
+def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
+    """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
+    func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
+            for name, parameter in inspect.signature(func).parameters.items()]
+    rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
+    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
+             for name, notes, needed in rows]
+    return {name: (kinds, needed) for name, kinds, needed in found
+            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+
+
+def _classes_of(note: Any) -> tuple[type, ...]:
+    note = typing.get_origin(note) or note
+    return note.__mro__ if isinstance(note, type) else type(note).__mro__
+
+
+def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
+    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
+                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
+    return _binder(takes, _as_it_is, checked=False)
+
+
+def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
+    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
-    as_message = (hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+    as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
     runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
-        call = {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+        call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
+        arguments.update(dict.fromkeys(ids, call_id))
+        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
@@ -5772,6 +5870,9 @@ def _tool_exceptions() -> Iterator[None]:
 
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
+    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
+           for each in (value if isinstance(value, list) else [value])):
+        raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
     blocks = [value.content] if isinstance(value.content, str) else value.content
@@ -5781,6 +5882,34 @@ def _langchain_answer(value: Any) -> Any:
     return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
+def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
+    return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+             "name": result.name, "status": "error" if result.is_error else "success",
+             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
+            for result in results]
+
+
+def _is_artifact(value: Any, content: str) -> bool:
+    try:
+        return value is not None and _is_json(value) and _content_of(value) != content
+    except RecursionError:
+        return False
+
+
+def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
+    """Keep the blocks that a model has to be sent again as they came, where the spelling has a place for them."""
+    blocks = message.content if isinstance(message.content, list) else []
+    thoughts = [block for block in blocks if isinstance(block, dict) and block.get("type") in _THOUGHTS]
+    if thoughts and messages and parts in ("content", "tool_calls"):
+        said = messages[0]["content"]
+        said = [{"type": "text", "text": said}] * bool(said) if isinstance(said, str) else said
+        messages[0] = {**messages[0], "content": [*thoughts, *said]}
+    return messages
+
+
+_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
 
@@ -5936,10 +6065,8 @@ class _Wire(io.RawIOBase):
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
-        try:
+        with contextlib.suppress(OSError):  # the far side was faster
             self.socket.shutdown(2)         # both ways
-        except OSError:
-            pass                            # the far side was faster
 
     def close(self) -> None:
         self.socket.close()
@@ -7107,6 +7234,7 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    close: Any                                  # (): of either kind
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
@@ -7581,7 +7709,7 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     if result.get("isError"):
         raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
     if output:
-        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
     return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
@@ -7712,8 +7840,7 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
 
 
 def _media_block(media: Media, name: str) -> dict[str, Any]:
-    import base64
-    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    kind, data = media.media_type.partition("/")[0], media.base64
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -7754,7 +7881,7 @@ def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, 
         said = {"mcp-protocol-version": version, "mcp-method": message["method"],
                 "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
         for name, text in said.items() if headers is not None else ():
-            if text is not None and text != (headers or {}).get(name):
+            if text is not None and text != str((headers or {}).get(name)).strip():
                 raise _Refused(-32020, f"{name}: the header does not say what the message says")
     if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
         raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
@@ -7870,7 +7997,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
     places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+        protocol_version = default_request_version = "HTTP/1.1"
+        server_version, sys_version = "toolreg", ""
 
         def setup(self) -> None:
             super().setup()
@@ -7887,7 +8015,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             status, line = status or _refusal_of(self.headers, token, only_local), b""
             if status is None:
                 asked = _caught(_rpc_in, body)
-                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                turn: Any = alone if _is_bound(registry, asked) else contextlib.nullcontext()
+                with turn:
                     status, line = _replied(registry, asked, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
@@ -7960,14 +8089,62 @@ _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safe
 _USAGE_LOCK = _thread.allocate_lock()
 
 
+class _Endpoint(NamedTuple):
+    """How one API is asked, and where its answers, and the events of its streams, say what."""
+
+    path: str                               # {} is the model; a version only where base_url has none
+    key: str                                # the header of the key; {} is the key
+    history: str                            # where the messages stand
+    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
+    message: Callable[[Any], Any]           # the assistant message in a whole answer
+    text: Callable[[Any], str]              # what is given out of an answer or an event
+    system: str = ""                        # where the first system messages stand, if not in the history
+    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    headers: dict[str, str] = {}
+    streamed: dict[str, Any] = {"stream": True}
+    stream_path: str = ""                   # where it is another one
+
+
+_ENDPOINTS = {              # each is used where _APIS has its format
+    "openai-chat": _Endpoint(
+        "/chat/completions", "authorization: Bearer {}", "messages",
+        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
+        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
+        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
+        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
+                                   for choice in event.get("choices") or () if not choice.get("index")),
+        streamed={"stream": True, "stream_options": {"include_usage": True}}),
+    "openai-responses": _Endpoint(
+        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        message=lambda answer: [{**item} for item in answer["output"]],
+        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
+            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
+    "anthropic": _Endpoint(
+        "/v1/messages", "x-api-key: {}", "messages", system="system", headers={"anthropic-version": "2026-10-21"},
+        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
+        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
+        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
+    "gemini": _Endpoint(
+        "/v1/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction",
+        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
+               "totalTokenCount"),
+        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
+        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
+                                   for part in (candidate.get("content") or {}).get("parts") or ()
+                                   if not part.get("thought"))),
+}
+
+
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
     sent = {key: value for key, value in message.items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
     for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
-        function = call["function"]
-        function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
+        arguments = call["function"].get("arguments")
+        call["function"]["arguments"] = _write_json(_object(ToolCall("", "", arguments)))
         call.setdefault("type", "function")
     return sent
 
@@ -7993,56 +8170,6 @@ def _gemini_body(asked: dict[str, Any]) -> dict[str, Any]:
                 tool for tool in tools if "name" not in tool],
             "toolConfig": choice if declared else None}
     return {**{key: asked[key] for key in _BESIDE if key in asked}, **{key: said[key] for key in said if said[key]}}
-
-
-class _Endpoint(NamedTuple):
-    """How one API is asked, and where its answers, and the events of its streams, say what."""
-
-    path: str                               # {} is the model
-    key: str                                # the header of the key; {} is the key
-    history: str                            # where the messages stand
-    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
-    message: Callable[[Any], Any]           # the assistant message in a whole answer
-    text: Callable[[Any], str]              # what is given out of an answer or an event
-    system: str = ""                        # where the first system messages stand, if not in the history
-    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    version: str = ""                       # stands before the path, where base_url names none
-    headers: dict[str, str] = {}
-    streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
-
-
-_ENDPOINTS = {              # each is used where _APIS has its format
-    "openai-chat": _Endpoint(
-        "/chat/completions", "authorization: Bearer {}", "messages",
-        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
-        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
-        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
-        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
-                                   for choice in event.get("choices") or () if not choice.get("index")),
-        streamed={"stream": True, "stream_options": {"include_usage": True}}),
-    "openai-responses": _Endpoint(
-        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
-        message=lambda answer: [{**item} for item in answer["output"]],
-        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
-            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
-    "anthropic": _Endpoint(
-        "/messages", "x-api-key: {}", "messages", system="system",
-        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
-        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
-        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
-        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or ""),
-        version="/v1", headers={"anthropic-version": "2026-10-21"}),
-    "gemini": _Endpoint(
-        "/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction", body=_gemini_body,
-        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
-               "totalTokenCount"),
-        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
-        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
-                                   for part in (candidate.get("content") or {}).get("parts") or ()
-                                   if not part.get("thought")),
-        version="/v1", streamed={}, stream_path="/{}:streamGenerateContent?alt=sse"),
-}
 
 
 class HttpModel:
@@ -8076,9 +8203,9 @@ class HttpModel:
         place, _, query = base_url.partition("?")
         path = (self.stream and self._api.stream_path) or self._api.path
         path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
-        place = place.rstrip("/").removesuffix(path)
-        version = "" if re.search(r"/v\d\w*(/|$)", place) else self._api.version
-        return place + version + path + (("&" if "?" in path else "?") + query if query else "")
+        place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
+        path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
+        return place + path + (("&" if "?" in path else "?") + query if query else "")
 
     def __call__(self, *, messages: Iterable[Any], tools: Iterable[Any] = (), tool_choice: Any = None) -> Any:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
@@ -8104,8 +8231,9 @@ class HttpModel:
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
         api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
-        choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
-        asked.update({"tools": tools, "tool_choice": choice} if tools else {})
+        if tools:
+            choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
+            asked.update(tools=tools, tool_choice=choice)
         if api.system:
             first = list(itertools.takewhile(lambda each: each.get("role") in ("system", "developer"), history))
             told = [block for said in (asked.get(api.system), *first) for block in _blocks_of(said)]
@@ -8163,15 +8291,13 @@ class HttpModel:
 
     def _count(self, events: list[Any]) -> None:
         """Add the tokens that were counted; in a stream each count is what there was until then."""
-        told: dict[str, int] = {}
-        for event in events:
-            for holder in (event, event.get("response"), event.get("message")):
-                counts = _at(holder, "usage") or _at(holder, "usageMetadata")
-                told.update({word: counts[word] for word in counts if type(counts[word]) is int and counts[word]}
-                            if isinstance(counts, dict) else {})
+        holders = [holder for event in events for holder in (event, event.get("response"), event.get("message"))]
+        counts = [_at(holder, "usage") or _at(holder, "usageMetadata") for holder in holders]
+        told = {word: count for each in counts if isinstance(each, dict) for word, count in each.items()
+                if type(count) is int and count}
         into, out, total = (sum(told.get(word, 0) for word in words.split()) for words in self._api.usage)
         with _USAGE_LOCK:
-            for key, count in zip(self.usage, (into, out, total or into + out)):
+            for key, count in {"input": into, "output": out, "total": total or into + out}.items():
                 self.usage[key] += count
 
 
@@ -8207,16 +8333,17 @@ def _provider_words(body: str) -> str:
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    meant, names = [], []
-    text = re.sub(r"tools\[0\]\.function_?declarations", "tools", text, flags=re.IGNORECASE)       # Gemini's are in one
-    for number, function in enumerate(tool.get("function", tool) for tool in tools):
-        names.append(str(function.get("name") or tools[number].get("type")))
-        schemas = [function[key] for key in function if key in ("parameters", "input_schema", "parametersJsonSchema")]
-        places = [f"#/properties/{name}" for schema in schemas for name in schema.get("properties", ())]
-        marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
-        if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
-            meant.append(names[-1])
-    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
+    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
+    marks: dict[str, list[str]] = {}        # of each tool
+    for number, tool in enumerate(tools):
+        function = tool.get("function", tool)
+        name = str(function.get("name") or tool.get("type"))
+        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
+        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
+        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
+    meant = [name for name, words in marks.items()
+             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
+    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
@@ -8352,60 +8479,59 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     `results`: of the calls, for their times and media. Whatever the messages hold, it cannot pass for another row,
     a terminal's command, Mermaid's syntax or markup. The page needs no network, no script and no other file.
     """
-    if style not in _TRACE_STYLES:
+    styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
+    if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
+    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, names, known))
 
 
-def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
-    names: dict[str, str] = {}              # of the calls, by id
-    for message in messages:
-        plain = to_json(message)
-        if not isinstance(plain, dict):
-            raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
-        speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
-        blocks = plain.get("content") or plain.get("parts")
-        for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            yield from _said_in(piece, speaker, names, results)
-        for call in parse_tool_calls(message) if speaker == "model" else ():
-            names[call.id] = call.name
-            arguments, reason = _split_reason(_object(call), False)
-            text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and _is_made_up(call.id)
-            yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
-            if reason is not None:
-                yield "reason", {"text": reason}
+def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+    plain = to_json(message)
+    if not isinstance(plain, dict):
+        raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
+    speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
+    blocks = plain.get("content") or plain.get("parts")
+    for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
+        yield from _said_in(block, speaker, names, results)
+    for call in parse_tool_calls(message) if speaker == "model" else ():
+        names[call.id] = call.name
+        arguments, reason = _split_reason(_object(call), False)
+        text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
+        made_up = "parts" in plain and _is_made_up(call.id)
+        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        if reason is not None:
+            yield "reason", {"text": reason}
 
 
-def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
+def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
-    import base64
-    piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(piece.get, keys)), ("", ""))
-    text: Any = _plain_text(piece[said]) if said else piece.get("text") or piece.get("content")
+    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
+    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
+    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
     if said:
-        id = str(piece[key])
+        id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
-        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
+        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
         yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
+            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        for media in result.media:
-            yield "image", {"text": f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"}
-    elif text and isinstance(text, str):
+        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    image = piece.get("image_url") or piece.get("source") or piece.get("inlineData")        # as the APIs spell it
-    if isinstance(image, dict) and "data" in image:
-        image = f"data:{image.get('media_type') or image.get('mimeType')};base64,{image['data']}"
-    image = image.get("url") if isinstance(image, dict) else image
-    if isinstance(image, str):
-        yield "image", {"text": image}
+    for image in filter(None, images):
+        if isinstance(image, dict):
+            kind = image.get("media_type") or image.get("mimeType")
+            image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
+        if isinstance(image, str):
+            yield "image", {"text": image}
 
 
 def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks
-        return "\n".join(map(_plain_text, content))
+    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
+        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
+        return "\n".join(map(_plain_text, texts or content))
     if isinstance(content, dict):           # a block, or gemini's response
         content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
     return content if isinstance(content, str) else _write_json(content)
@@ -8427,23 +8553,23 @@ def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
     arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
     for kind, words in said:
-        if kind == "call":
-            arguments[words["id"]] = words["text"]
-        if kind == "result":
-            words = {**words, "arguments": arguments.get(words["id"], "")}
-            tools.setdefault(words["name"], f"T{len(tools) + 1}")
         drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
-    parts = ["actor U as user", "participant M as model", "participant R as registry",
-             *(f"participant {short} as {_in_diagram(name)}" for name, short in tools.items())]
-    return "\n    ".join(["sequenceDiagram", *parts, *lines])
+        if kind == "call":
+            arguments[words["id"]] = drawn["text"]
+        if kind == "result":
+            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
+            drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
+        lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
+    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
+    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
 
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
     obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
+    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
+             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
+    return "<br/>".join(lines) or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8452,63 +8578,38 @@ _PAGE = """<!doctype html>
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
 body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
-section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
+details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
 .call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
+summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
 pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
-h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
-</style></head><body>
-<h1>A conversation with tools</h1>
+:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+</style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-_FOLDED = '<details class="{{kind}}" open><summary>{}</summary><pre>\n{{text}}</pre></details>'
-_PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
-    "call": _FOLDED.format("calls <b>{name}</b> [{id}]"),
-    "result": _FOLDED.format("<b>{name}</b> answers [{id}]{time}"),
-    "error": _FOLDED.format("<b>{name}</b> fails [{id}]{time}"),
-    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
-}
-_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
 # pictures that a browser only paints: SVG, say, could do more
 _PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
 
 
 def _page(said: _Said) -> str:
-    """Write a page of HTML; nothing is cut, and an image that is not in the messages themselves stays an address."""
+    """Write a page of HTML: the rows of a text, each to be folded, with nothing cut."""
     import html
-    rows = []
+    folded = []
     for kind, words in said:
-        kind = "picture" if kind == "image" and _PAINTED.match(words["text"]) else kind
-        text = _indented(words["text"]) if "name" in words else words["text"]
-        safe = {key: html.escape(_seen(word, len(word))) for key, word in {**words, "text": text}.items()}
-        rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
-    return _PAGE.format("\n".join(rows))
-
-
-def _indented(text: str) -> str:
-    """Spread JSON over lines, where nothing but white space changes by it."""
-    spread = _caught(lambda: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
-    return spread if "".join(spread.split()) == "".join(text.split()) else text
-
-
-_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
-    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
-
-
-def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult] = ()) -> None:
-    """Write the files that are asked for by --mermaid and --html."""
-    for style in ("mermaid", "html"):
-        if path := getattr(options, style):
-            with open(path, "w", encoding="utf-8") as file:
-                print(trace(messages, results, style=style), file=file)
+        text, head = words["text"], _TRACE_ROWS[kind][0].format(**{**words, "text": ""})
+        spread = _caught(lambda text=text: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
+        if "".join(spread.split()) == "".join(text.split()):        # JSON, where nothing but white space changes by it
+            text = spread
+        head, safe = (html.escape(_seen(each, len(each))) for each in (head, text))
+        is_picture = kind == "image" and _PAINTED.match(text)       # any other stays an address
+        body = f'<img src="{safe}" alt="an image">' if is_picture else f"<pre>\n{safe}</pre>"
+        folded.append(f'<details class="{kind}" open><summary>{head}</summary>{body}</details>')
+    return _PAGE.format("\n".join(folded))
 
 
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8530,8 +8631,6 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8563,20 +8662,19 @@ def _lesson_2(scripted_model: Any, trace: Any) -> None:
 def _lesson_3(scripted_model: Any, trace: Any) -> None:
     """Three ways to route a call to its function: an if for each, a table, a registry."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, arguments: dict[str, str]) -> str | None:
+    def by_if(name: str, city: str) -> str | None:
         if name == "get_weather":
-            return get_weather(**arguments)
+            return get_weather(city)
         return None                                     # a forgotten or invented name: nobody hears of it
 
     table = {"get_weather": get_weather}
     registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
+        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
         try:
-            print("  by table:", table[name](city="Oslo"))
+            print("  by table:", table[name]("Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
@@ -8587,8 +8685,6 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
-    import typing  # noqa: F401         # annotations use it
-
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
         "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
@@ -8647,10 +8743,9 @@ def _lesson_6(scripted_model: Any, trace: Any) -> None:
 
     registry.before_call = approve                      # it sees exactly what is about to run
     print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
-    reasons = {"/etc/hosts": "it is old", "/tmp/old.txt": "it is the old one there"}
-    calls = [ToolCall(f"call_{number}", "delete_file", {"path": path, "toolcall_reason": reason})
-             for number, (path, reason) in enumerate(reasons.items(), 1)]
-    print(trace(run_agent(scripted_model(*calls, "Done."), "Delete the old file.", registry)))
+    wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
+    right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
+    print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
@@ -8659,20 +8754,20 @@ _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
 def _lesson(options: Any) -> None:
     """Print a lesson's program and run it; without a number, list the lessons."""
     import textwrap
-    shown: list[Any] = []
 
     def show(messages: list[Any]) -> str:
-        shown.extend(messages)
+        options.shown += messages
         return trace(messages)
     if options.number:
         lesson = _LESSONS[options.number - 1]
         program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
+        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
+        imports = [f"import {name}\n" for name in names if name not in __all__]
         model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n\nfrom toolreg import {', '.join(names)}\n{program}")
+        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
+        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
         print("=== What it prints ===\n")
         lesson(scripted_model if model is None else lambda *script: model, show)
-        _draw(options, shown)
     print("\n=== Lessons: python toolreg.py lesson N ===")
     for number, lesson in enumerate(_LESSONS, 1):
         print(f"{number}  {lesson.__doc__}")
@@ -8681,8 +8776,7 @@ def _lesson(options: Any) -> None:
 # --- vendor: a copy of this file that has the chapters that one needs
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
-_SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
 
 
 def _source_of(thing: Any) -> str:
@@ -8716,9 +8810,8 @@ def _with_chapters(text: str, kept: Sequence[str]) -> str:
     text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
     listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
     text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    mounted = set(re.findall(r"^\w+\.(\w+) = ", text, re.MULTILINE))
-    text = re.sub(r"^    (\w+): ClassVar\[[^=\n]+\n", lambda method: method[0] * (method[1] in mounted), text,
-                  flags=re.MULTILINE)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
     tree, lines = ast.parse(text), text.splitlines(keepends=True)
     used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
     imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
@@ -8733,7 +8826,7 @@ def _vendor(options: Any) -> None:
     import hashlib
     import textwrap
     source = _source_of(sys.modules[__name__])
-    body = _SEALED.split(source)[-1]        # of a copy: without its first lines
+    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
     chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
     uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
     if options.list:
@@ -8745,33 +8838,32 @@ def _vendor(options: Any) -> None:
     kept = _wanted(uses, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
-    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
     about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
     text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
             f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
+            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
+            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Write a copy to a file, but not over one that vendor did not make, or that is not as it made it; or print it."""
+def _sealed(body: str) -> str:
     import hashlib
-    if path is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(text, end="")
-        return
-    if os.path.exists(path) and not force:
+    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
+            f"{body}")
+
+
+def _put(path: str | None, text: str, force: bool) -> None:
+    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
+    if path and os.path.exists(path) and not force:
         with open(path, encoding="utf-8", errors="replace") as file:
-            *head, body = _SEALED.split(file.read())
-        if not head or head[-1] != hashlib.sha256(body.encode()).hexdigest():
-            what = "was changed after vendor made it" if head else "is no copy that vendor made"
+            _, *body = _SEAL.split(old := file.read())
+        if not body or not old.endswith(_sealed(body[-1])):
+            what = "was changed after vendor made it" if body else "is no copy that vendor made"
             raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
+    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
         file.write(text)
 
 
@@ -8790,7 +8882,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that options and environment name; on a terminal it shows that one has to wait."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
+    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
              if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
     provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
@@ -8810,93 +8902,87 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     return waiting
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    streamed, results = list[str](), dict[str, ToolResult]()
+class _Chat:
+    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
 
-    def stream(text: str) -> None:
-        print(_row("model", {"text": text})[8 if streamed else 0:], end="", flush=True)
-        streamed.append(text)
+    def __init__(self, options: Any) -> None:
+        self.options, self.messages, self.results = options, options.shown, options.results
+        self.names, self.streamed = dict[str, str](), False
+        self.model = _model_of(options, self.stream if options.stream else None)
+        self.tools = _tools_at(options.target)
+        self.registry = self.tools.copy(
+            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
+            max_workers=1 if options.ask else self.tools.max_workers)
+        if options.save and os.path.exists(options.save):
+            with open(options.save, encoding="utf-8") as file:
+                saved = _caught(_read_json, file.read()).value
+            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
+                raise ToolRegError(f"{options.save}: holds no messages")
+            self.messages += saved
+        elif options.system:
+            self.messages.append({"role": "system", "content": options.system})
 
-    model = _model_of(options, stream if options.stream else None)
-    registry = _watched(_tools_at(options.target), options, results)
-    messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
-    talking = options.question is None and sys.stdin.isatty()
-    for question in _questions() if talking else [sys.stdin.read() if options.question is None else options.question]:
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(messages, model.api_format)]
-        messages += build_tool_result_messages(stopped, api_format=model.api_format)        # no API takes calls without
-        asked = {"role": "user", "content": question}
-        try:
-            loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
-                              tool_choice=options.choice)
-            new = _recorded(itertools.chain([asked], loop), messages, options.save)
-            if talking:
-                next(new)                   # who has typed it has seen it
-            for kind, words in _said(new, results):
-                print("" if kind == "model" and streamed else _row(kind, words), flush=True)
-                streamed.clear()
-        except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-            print(end="\n" * bool(streamed))        # it broke off within a line
-            streamed.clear()
-            if not talking:
-                raise
-            _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        finally:
-            _draw(options, messages, results.values())
+    def stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
 
-
-def _questions() -> Iterator[str]:
-    """Yield what a person writes, line by line, until Ctrl-D."""
-    try:
-        import readline  # noqa: F401       # lines can be edited where it is
-    except ImportError:
-        pass
-    print("Ctrl-C stops an answer, Ctrl-D ends.")
-    with contextlib.suppress(EOFError):
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):            # half a line is given up, not the conversation
-                if question := input("\n> ").strip():
-                    yield question
-    print()
-
-
-def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
-    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
-    before, after = registry.before_call, registry.after_call
-
-    def allow(call: ToolCall, reason: str | None) -> Any:
-        if options.ask:
+    def allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.options.ask:
             print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
                 raise ToolError(_NOT_ALLOWED)
-        return before and before(call, reason)
+        return self.tools.before_call and self.tools.before_call(call, reason)
 
-    def keep(call: ToolCall, result: ToolResult) -> Any:
-        results[result.tool_call_id] = result
-        return after and after(call, result)
-    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
-                         max_workers=1 if options.ask else registry.max_workers)
+    def keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def answer(self, question: str, typed: bool = False) -> None:
+        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
+        options, api_format = self.options, self.model.api_format
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        asked = {"role": "user", "content": question}
+        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice)
+        try:
+            for message in itertools.chain([asked], loop):
+                self.messages.append(message)
+                if options.save:
+                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
+                        json.dump(to_json(self.messages), file, indent=1)
+                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
+                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
+                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                    self.streamed = False
+        finally:
+            print(end="\n" if self.streamed else "")    # it broke off within a line
+            self.streamed = False
+
+    def talk(self) -> None:
+        try:
+            import readline  # noqa: F401           # lines can be edited where it is
+        except ImportError:
+            pass
+        print("Ctrl-C stops an answer, Ctrl-D ends.")
+        with contextlib.suppress(EOFError):
+            while True:
+                try:
+                    if question := input("\n> ").strip():
+                        self.answer(question, typed=True)
+                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+        print()
 
 
-def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
-    """Pass new messages on, and keep them: in the list, and in the file if there is one."""
-    for message in new:
-        messages.append(message)
-        if path:
-            with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump(to_json(messages), file, ensure_ascii=True, indent=1)
-            os.replace(f"{path}.new", path)             # at once: what is there is never half a file
-        yield message
-
-
-def _saved(path: str | None) -> list[Any]:
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        messages = _caught(_read_json, file.read()).value
-    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
-        raise ToolRegError(f"{path}: holds no messages")
-    return messages
+def _chat(options: Any) -> None:
+    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    chat = _Chat(options)
+    if options.question is None and sys.stdin.isatty():
+        chat.talk()
+    else:
+        chat.answer(sys.stdin.read() if options.question is None else options.question)
 
 
 # --- the other commands
@@ -8944,9 +9030,8 @@ def _from_chapter(word: str) -> Any:
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    drive, rest = os.path.splitdrive(target)
-    place, _, name = rest.partition(":")
-    module = _module_at(place := drive + place)
+    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    module = _module_at(place)
     registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
     found: Any = registry
     if name:
@@ -8984,12 +9069,12 @@ def _module_at(place: str) -> Any:
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
-    python = os.path.dirname(os.__file__)
-    frames = [(frame.filename, frame.lineno, frame.line) for frame in traceback.extract_tb(error.__traceback__)
-              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__] if error else []
+    others = (os.path.dirname(os.__file__), "<frozen ", __file__)
+    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
     if isinstance(error, SyntaxError) and error.text:
-        frames.append((error.filename or "", error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*frame) for frame in frames[-3:])
+        lines.append((str(error.filename), error.lineno, error.text.strip()))
+    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
 
 
 _SWITCH = {"action": "store_true"}
@@ -9031,28 +9116,25 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 
 
 def _options_of(argv: Sequence[str]) -> Any:
+    """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
+    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
+    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
+                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, example, arguments) in _COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__,
-                                      epilog=f"example: python toolreg.py {example}")
-        command.set_defaults(run=run)
-        for argument, settings in arguments.items():
-            command.add_argument(argument, **settings)
-    options, more = parser.parse_known_args(argv)
-    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
-        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
-    if more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
-    return options
+    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
+    name = parser.parse_args(argv[:1]).command
+    run, example, arguments = _COMMANDS[name]
+    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
+    for argument, settings in arguments.items():
+        command.add_argument(argument, **settings)
+    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
 
 
 def _print_error(error: object) -> None:
@@ -9069,7 +9151,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
         options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
-        options.run(options)
+        try:
+            options.run(options)
+        finally:
+            for style in ("mermaid", "html"):
+                if path := getattr(options, style, None):
+                    with open(path, "w", encoding="utf-8") as file:
+                        print(trace(options.shown, options.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
