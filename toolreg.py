@@ -739,10 +739,10 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         meant = next(near, None)
         memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    faults = [sub.faults(sub.nearest(value)) for sub in subs]
-    expected = dict.fromkeys(map(_other_type, faults))
+    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
     if "" not in expected:
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -4362,25 +4362,20 @@ _VOCABULARIES: dict[str, Collection[str]] = {
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
-        self.rows, self.ref_alone = rows, ref_alone
-
-
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
 _SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS = {
-    DRAFT_2020_12: _Dialect(_KEYWORDS),
-    DRAFT_2019_09: _Dialect({
+_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
+_DIALECTS: dict[str, _Dialect] = {
+    DRAFT_2020_12: (_KEYWORDS, False),
+    DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
-    DRAFT_07: _Dialect({
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+    DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-        ref_alone=True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
 
 
 # --- resources
@@ -4393,11 +4388,8 @@ class _Resource:
         self.dynamic: dict[str, Any] = {}
 
 
-class _Home:
-    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
-
-    def __init__(self, resource: _Resource, scope: frozenset[tuple[str, _Resource]] = frozenset()) -> None:
-        self.resource, self.scope = resource, scope         # the outermost resource of each dynamic name
+# where a schema stands: in a resource, and the outermost one of each dynamic name on the way there ($dynamicRef minds)
+_Home = tuple[_Resource, frozenset[tuple[str, _Resource]]]
 
 
 class _FullCompiler(_Compiler):
@@ -4408,29 +4400,30 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[Any, _Home] = {}                # so that equal homes are one
-        return _Home(self.index(document, ""))
+        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
+        return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        dialect: _Dialect = node.home.resource.dialect
-        return {"$ref": dialect.rows["$ref"]} if dialect.ref_alone and "$ref" in node.words else dialect.rows
+        rows, ref_alone = node.home[0].dialect
+        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-        home, name = node.home, reference.partition("#")[2]
-        schema, resource = self.find(reference, home.resource)
+        (home, scope), name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = dict(home.scope).get(name, resource)
+            resource = dict(scope).get(name, resource)
             schema = resource.dynamic[name]
-        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+        return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
-        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+        home = resource, scope
+        return super().node(schema, self.same.setdefault(home, home), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4440,21 +4433,21 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return base
+            return rows, ref_alone
         listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
         wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        kept = {word: row for word, row in rows.items() if word not in left_out}
         if "format-assertion" in listed:
             if not _FORMATS:
                 raise SchemaError(str(_needs_chapter("formats")))
             kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return _Dialect(kept, base.ref_alone)
+        return kept, ref_alone
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4465,7 +4458,7 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
                     home = self.named(schema, home)
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
