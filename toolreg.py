@@ -206,7 +206,7 @@ class ToolRegWarning(UserWarning):
 
 def _place(path: Iterable[str | int]) -> str:
     """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
-    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if key.isidentifier() else f"[{_shown(key)}]"
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(str(key))}]"
              for key in path]
     return "".join(parts).lstrip(".") or "(root)"
 
@@ -325,13 +325,13 @@ _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", typ
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
-    if not isinstance(value, (dict, list, tuple)):
-        return value
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         return {key: item if type(item) in _SCALARS else _copied(item, levels - 1) for key, item in value.items()}
-    return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    return value
 
 
 # ---------------------------------------------------------------------------
@@ -443,10 +443,9 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
     """Give a keyword's argument with each schema in it changed: by change(schema, steps in the argument)."""
     if keyword in _MAPS and isinstance(argument, dict):
         return {name: change(sub, name) for name, sub in argument.items()}
-    if keyword in _HOLDERS:
-        many = isinstance(argument, list)
-        return [change(sub, index) for index, sub in enumerate(argument)] if many else change(argument)
-    return argument
+    if keyword in _HOLDERS and isinstance(argument, list):
+        return [change(sub, index) for index, sub in enumerate(argument)]
+    return change(argument) if keyword in _HOLDERS else argument
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
@@ -745,10 +744,10 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         meant = next(near, None)
         memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    faults = [sub.faults(sub.nearest(value)) for sub in subs]
-    expected = dict.fromkeys(map(_other_type, faults))
+    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
     if "" not in expected:
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -759,11 +758,6 @@ def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _all_of(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-                 functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -827,7 +821,11 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "items": (_SCHEMA, _items),
+    "allOf": (_SCHEMAS, lambda subs, _: _Rule(
+        None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
+        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+    "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
@@ -857,23 +855,24 @@ class _Node:
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
-        """Make the rules, and join what they demand."""
-        self.started, rows = True, self.compiler.rows(self)
-        schema = self.schema if isinstance(self.schema, dict) else {}
+        """Make the rules, once, and join what they demand."""
+        if self.started:
+            return
+        self.started, rows, words = True, self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        found = [keyword for keyword in schema if keyword in rows]
-        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
-            if _FORMS[rows[keyword][0]](schema[keyword]):
-                self.arguments[keyword] = self.compiled(keyword, schema[keyword])
+        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+            if _FORMS[rows[keyword][0]](words[keyword]):
+                self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
-                self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
+                self.report(f"is not {rows[keyword][0]} (was {_shown(words[keyword])})", keyword)
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -903,8 +902,7 @@ class _Node:
         return _change_schemas(keyword, argument, node)
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
-        self.compiler.problems.append(f"{_place(path)}: {problem}")
+        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
 
     def usable_table(self) -> _Table:
         """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
@@ -971,9 +969,7 @@ class _Compiler:
     def compile(self, schema: Any) -> _Node:
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
-            node = self.waiting.pop()
-            if not node.started:
-                node.build()
+            self.waiting.pop().build()
         if self.problems:
             raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
         for node in self.nodes.values() if self.guarded else ():
@@ -996,9 +992,8 @@ class _Compiler:
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
-        schema = node.schema if isinstance(node.schema, dict) else {}
-        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
-        for word in schema:
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in node.words) < 2
+        for word in node.words:
             if word in self.other_words and not (alone and word == "$ref"):
                 raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
@@ -1022,9 +1017,9 @@ class _Compiler:
             node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if not node.started and later and self.depth > 20:
+        if later and self.depth > 20:
             self.waiting.append(node)
-        elif not node.started:
+        else:
             self.depth += 1
             node.build()
             self.depth -= 1
@@ -1258,23 +1253,23 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-class _Form(NamedTuple):
+class _Form:            # and no NamedTuple, nor is _Field: that would read each annotation at import, which takes long
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
-    schema: dict[str, Any]
-    read: _Reader = _as_it_is
-    hashable: bool = True
+    def __init__(self, schema: dict[str, Any], read: _Reader = _as_it_is, hashable: bool = True) -> None:
+        self.schema, self.read, self.hashable = schema, read, hashable
 
 
-class _Field(NamedTuple):
-    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
+class _Field:
+    """Describe what an object or a function takes by name; a default without JSON form is not shown.
 
-    name: str
-    annotation: Any
-    default: Any = _REQUIRED
-    text: str = ""
-    notes: tuple[Any, ...] = ()                 # as in Annotated
-    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
+    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
+    """
+
+    def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
+        self.name, self.annotation, self.default, self.text = name, annotation, default, text
+        self.notes: tuple[Any, ...] = ()
+        self.make_default: Callable[[], Any] | None = None
 
 
 class _InjectedMark:
@@ -1292,26 +1287,27 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
-    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
-    values, errors = [], []
-    for key, read, part in zip(keys, readers, parts):
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+
+    Once each: twice at every level would be endless.
+    """
+    errors: list[ValidationError] = []
+    for key, read in readers:
         try:
-            values.append(read(part))
+            whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+            place = names[key] if names else key
+            errors += [ValidationError(each.message, (place, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
-    return values
+    return whole
 
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    def read(value: Any) -> Any:
-        names = [name for name in readers if name in value]
-        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
-        return {**value, **dict(zip(names, parts))}
-    return read if readers else _as_it_is
+    return (lambda value: _read_parts(dict(value), [
+        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
 
 
 def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
@@ -1463,7 +1459,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1488,18 +1484,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    schema = {"type": "object", "additionalProperties": item.schema or True}
-
-    def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
-    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
+    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
+                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1509,9 +1502,8 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    schemas, reads, hashable = zip(*forms)
-    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
-    return _Form({"anyOf": list(schemas)}, read, all(hashable))
+    read = _as_it_is if all(form.read is _as_it_is for form in forms) else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
@@ -1592,9 +1584,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    if field.default is _REQUIRED or type(field.default) in _SCALARS:
-        return field
-    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
+    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
+        (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)
+    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1641,10 +1633,10 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> the field that has both
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+# a default that is a note -> what makes both of it in its field
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
     (lambda default: hasattr(type(default), "is_required"),
-     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
+     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1687,8 +1679,8 @@ class _Builder:
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
-        origin = None if is_class else typing.get_origin(annotation)
-        head, args = (annotation, ()) if origin is None else (origin, getattr(annotation, "__args__", ()))
+        head = annotation if is_class else typing.get_origin(annotation) or annotation
+        args = () if head is annotation else getattr(annotation, "__args__", ())
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
@@ -1745,36 +1737,35 @@ class _Builder:
         """Give the form of a named type, made where it is first met; `inline`: in place, unless it holds itself."""
         if key in self.forms:
             known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))  # type: ignore[union-attr]
-            return known._replace(schema=self.refer(key, name))
+            return _Form(self.refer(key, name), known.read, known.hashable)
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
         self.forms[key] = form = make()
         if inline and key not in self.places:
             del self.forms[key]
             return form
-        return form._replace(schema=place or self.refer(key, name))
+        return _Form(place or self.refer(key, name), form.read, form.hashable)
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, notes, _ in rows:
-            self.place = owner + name
-            form = functools.reduce(self.noted, notes, self.form(annotation))
-            text = form.schema.pop("description", text)
+        for each in rows:
+            self.place, default = owner + each.name, each.default
+            form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
+            text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
-            schema, read, hashable = form
-            properties[name] = schema
+            properties[each.name] = schema = form.schema
             if text:
                 schema["description"] = text
             if default is _REQUIRED:
-                required.append(name)
+                required.append(each.name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _as_it_is:
-                readers[name] = read
-            all_hashable = all_hashable and hashable
+            if form.read is not _as_it_is:
+                readers[each.name] = form.read
+            all_hashable = all_hashable and form.hashable
         self.place = place
         needed = {"required": required} if required else {}
         whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -1827,7 +1818,7 @@ def _form_of(annotation: Any) -> _Form:
     form = build.form(annotation)
     schema = build.finish(form.schema)
     build.check("schema_of")
-    return form._replace(schema=schema)
+    return _Form(schema, form.read, form.hashable)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -2047,9 +2038,9 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
-    first = next(iter(parameters), "")
-    if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
-        build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
+    first = next(iter(takes.offered), None)
+    if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
+        build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
     if TOOLCALL_REASON in parameters or TOOLCALL_REASON in takes.names():
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
@@ -4176,25 +4167,20 @@ _VOCABULARIES: dict[str, Collection[str]] = {
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
-        self.rows, self.ref_alone = rows, ref_alone
-
-
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
 _SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS = {
-    DRAFT_2020_12: _Dialect(_KEYWORDS),
-    DRAFT_2019_09: _Dialect({
+_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
+_DIALECTS: dict[str, _Dialect] = {
+    DRAFT_2020_12: (_KEYWORDS, False),
+    DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
-    DRAFT_07: _Dialect({
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+    DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-        ref_alone=True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
 
 
 # --- resources
@@ -4207,11 +4193,8 @@ class _Resource:
         self.dynamic: dict[str, Any] = {}
 
 
-class _Home(NamedTuple):
-    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
-
-    resource: _Resource
-    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
+# where a schema stands: in a resource, and the outermost one of each dynamic name on the way there ($dynamicRef minds)
+_Home = tuple[_Resource, frozenset[tuple[str, _Resource]]]
 
 
 class _FullCompiler(_Compiler):
@@ -4222,32 +4205,30 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[Any, _Home] = {}                # so that equal homes are one
-        return _Home(self.index(document, ""))
+        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
+        return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        dialect = node.home.resource.dialect
-        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
-            return {"$ref": dialect.rows["$ref"]}
-        rows: dict[str, _Row] = dialect.rows
-        return rows
+        rows, ref_alone = node.home[0].dialect
+        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-        home, name = node.home, reference.partition("#")[2]
-        schema, resource = self.find(reference, home.resource)
+        (home, scope), name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = dict(home.scope).get(name, resource)
+            resource = dict(scope).get(name, resource)
             schema = resource.dynamic[name]
-        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+        return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
-        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+        home = resource, scope
+        return super().node(schema, self.same.setdefault(home, home), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4257,21 +4238,21 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return base
+            return rows, ref_alone
         listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
         wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        kept = {word: row for word, row in rows.items() if word not in left_out}
         if "format-assertion" in listed:
             if not _FORMATS:
                 raise SchemaError(str(_needs_chapter("formats")))
             kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return _Dialect(kept, base.ref_alone)
+        return kept, ref_alone
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4282,7 +4263,7 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
                     home = self.named(schema, home)
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
@@ -4532,7 +4513,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if not fits:
             raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
         return value
-    return form._replace(read=read)
+    return _Form(form.schema, read, form.hashable)
 
 
 def _calling(form: _Form, note: Any) -> _Form | None:
@@ -4552,17 +4533,17 @@ def _calling(form: _Form, note: Any) -> _Form | None:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
     if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
+        return _Form(form.schema, read, form.hashable and not changes)
     return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
 
 
-def _split_default(field: _Field) -> _Field:
+def _split_default(field: _Field) -> None:
     """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
     info = field.default
-    if info.is_required():
-        return field._replace(default=_REQUIRED, notes=(info,))
-    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
-                          make_default=lambda: info.get_default(call_default_factory=True))
+    field.notes, field.default = (info,), _REQUIRED
+    if not info.is_required():
+        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
+        field.make_default = lambda: info.get_default(call_default_factory=True)
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
@@ -4597,20 +4578,28 @@ _WRITERS_BY_SHAPE[:0] = [
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    owners = getattr(thing, "__mro__", (thing,))
     try:
-        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-        if not (texts and any(map(_type_parameters, owners))):
-            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
-            return dict(read(thing, include_extras=True))
+        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
-    for owner in reversed(owners):
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
+
+
+def _known_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
+    owners = getattr(thing, "__mro__", (thing,))
+    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+    if texts and any(map(_type_parameters, owners)):
+        raise NameError
+    return typing.get_type_hints(thing, include_extras=True)
+
+
+_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -4703,8 +4692,11 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         rows = []
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
-            row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info)) if info else row)
+            row.annotation = _filled(row.annotation, known)
+            if info:
+                row.default = info
+                _split_default(row)
+            rows.append(row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4826,7 +4818,7 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
-        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
+        parts = _read_parts([*value, *value.values()], enumerate(readers), [*value, *value])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]

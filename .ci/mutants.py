@@ -45,7 +45,7 @@ MUTANTS = [
     (4, '**needed, "additionalProperties": False}', "**needed}"),
     (4, '(required and word != "typing.NotRequired")', "required"),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
-    (4, "(key, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
+    (4, "(place, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
     (4, "if len(places) > 1:", "if len(places) > 0:"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
