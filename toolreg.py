@@ -2279,10 +2279,11 @@ def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | No
     """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
     if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
         return None
-    turn = {"role": "assistant", **message}
-    if calls:
-        turn["tool_calls"] = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
-    return [turn]
+    if not calls:
+        return [{"role": "assistant", "content": "", **{
+            key: value for key, value in message.items() if value not in (None, [])}}]
+    again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
+    return [{"role": "assistant", **message, "tool_calls": again}]
 
 
 def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -2423,7 +2424,9 @@ def _is_made_up(call_id: str) -> bool:
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
-_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
+                        "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
+_PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
@@ -3347,8 +3350,13 @@ class _Run:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-        if isinstance(messages, Mapping):
-            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.api = _APIS[self.api_format]
+        many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
+        self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
+            list(messages) if many else [])
+        if not (many and all(isinstance(message, dict) for message in self.history)):
+            raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
         self.model, self.registry = model, registry
         self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.ask_for(choice)
@@ -3359,9 +3367,6 @@ class _Run:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
             if lacking and tool.name not in registry._disabled:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-        self.api = _APIS[self.api_format]
-        self.history = [self.api.user(messages)] if isinstance(messages, str) else list(messages)
 
     def ask_for(self, choice: Any) -> None:
         """Set what the model is told to call: `names` are the only tools that may run, None is any."""
@@ -3382,7 +3387,7 @@ class _Run:
         """Give (what is new, its calls, whether it was the last)."""
         said, calls = _read_turn(answer, self.api_format)
         self.history += said
-        return said, calls, not calls and "pause_turn" not in _message_in(
+        return said, calls, not calls and _PAUSED not in _message_in(
             _on_the_wire(answer))[1]        # after which Anthropic goes on
 
     def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
@@ -3404,8 +3409,9 @@ class _Run:
         """Give what is new: where results share a message that is there already, the whole of it."""
         new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
         if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
-            last = self.history.pop()
-            new = [{**last, key: [*last[key], *new[0][key]]}]
+            last = self.history.pop()       # Anthropic wants results before anything else
+            at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
+            new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
         self.history += new
         return new
 
@@ -5049,6 +5055,7 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
 ]
 # a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
 _WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
+_WAITING["tool-call"] = lambda part: "a call of the AI SDK (toolCallId, toolName), which is not read"
 _ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
@@ -5416,9 +5423,13 @@ def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
     if events and not any(keys & event.keys() for event in events):
         raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
     try:
-        return collect(events)
+        collected = collect(events)
+        why = next(filter(None, map(_APIS[api_format].no_answer, events)), None)
     except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+    if why is not None and not any(_at(collected, key) for key in ("parts", "content")):
+        raise ToolRegError(f"the model gave no answer: {_shown(why)}")
+    return collected
 
 
 def _added(old: Any, new: Any, key: str = "") -> Any:
@@ -5522,12 +5533,17 @@ def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[
         call = calls[-1]
     function = call["function"] if call else {}
     at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") == "{}"
+    repeated = bool(known) and function.get("arguments") in ("{}", new)
     return None if at_end and not repeated and (new or name != function["name"]) else call
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
+
+    Some servers say all of them again at the end.
+    """
+    if new == known and isinstance(_arguments_of(known or "x"), dict):
+        return known
     if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
@@ -5577,7 +5593,8 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
             block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
         if reason in _TAKEN_BACK and "input" in block:
             block["input"] = _CUT
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+    goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
 
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -5595,6 +5612,10 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
             pieces = call.pop("partialArgs", ())
             part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
         parts.append(part)
+    reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
+    for call in [part["functionCall"] for part in parts if "functionCall" in part]:
+        if reasons & _TAKEN_BACK or (reasons & _CUT_SHORT and not call["args"]):
+            call["args"] = {_AS_TEXT: _CUT}
     return {"role": "model", "parts": parts}
 
 
@@ -8256,7 +8277,7 @@ class HttpModel:
             self._count(events)
         message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
-        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
             message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
         return message
 
