@@ -7719,27 +7719,23 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 # serve: the same tools for MCP clients
 #    uses 1 2 3 4 8 9 network
 # ---------------------------------------------------------------------------
-MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
+MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
 MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
 LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
-_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
-_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
+_STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
+_META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
-_KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
-_META_VERSION = "io.modelcontextprotocol/protocolVersion"
-_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_WHOLE = {"resultType": "complete"}
+_WHOLE_NOW = {**_WHOLE, "ttlMs": 0, "cacheScope": "private"}            # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
-_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
-           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
+_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
 _HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
-               **dict.fromkeys((411, 413), {"Connection": "close"})}
+_WHEN_REFUSED = (("Connection", "close"), ("Allow", "POST"), ("WWW-Authenticate", "Bearer"))    # a body stays unread
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
-_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
-
+_Rpc = dict[str, Any]       # an object of JSON-RPC
 
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
 API_FORMATS += ("mcp",)
@@ -7747,143 +7743,133 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
     key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
 
 
-class _Refused(Exception):
-    def __init__(self, code: int, message: str, **data: Any) -> None:
-        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
-
-
-def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    rows = registry.get_schemas(api_format="mcp")
-    for row in rows:
-        if output := _output_schema(registry[row["name"]]):
-            row["outputSchema"] = output
-    return {"tools": rows}
-
-
 @functools.lru_cache(1024)
-def _output_schema(tool: Tool) -> dict[str, Any] | None:
-    """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
-    try:
-        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
-    except Exception:                           # a function without annotations, or what only looks like one
-        return None
-    return schema if schema.get("type") == "object" else None
+def _output_of(tool: Tool, revision: str) -> Validator | None:
+    """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
+    output = _caught(lambda: Validator(schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]))).value
+    kind = output.schema.get("type") if output else "string"
+    is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
+    return output if is_told else None
 
 
-def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    name, arguments = params.get("name"), params.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
-        raise _Refused(-32602, "name: must be text, and arguments an object")
-    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
-    text, is_error, structured = result.content, result.is_error, {}
-    if tool and not is_error and (output := _output_schema(tool)):
-        structured = {"structuredContent": to_json(result.value)}
-        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
-        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
-            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
-    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
-    return {"content": blocks, "isError": is_error, **structured}
-
-
-def _media_block(media: Media, name: str) -> dict[str, Any]:
-    import base64
-    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+def _media_block(media: Media, name: str) -> _Rpc:
+    kind, data = media.media_type.partition("/")[0], to_json(media.data)
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
 
 
-def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+class _RpcError(Exception):
+    """Be (the status of HTTP, the error) that answer a request."""
+
+
+def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any) -> None:
+    if not is_so:
+        raise _RpcError(status, {"code": code, "message": message, **({"data": data} if data else {})})
+
+
+def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
+    """Give the revision that a request follows: in the newest each says so itself, and its headers repeat it."""
+    meta = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
+    revision = meta.get(_META_NEEDED[0], headers.get("mcp-protocol-version", _GREETED[0]))
+    _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
+            supported=[*_SERVED], requested=str(revision))
+    if revision == _STATELESS:
+        _insist(meta.keys() >= {*_META_NEEDED}, -32602, f"params._meta: must have {_listed(_META_NEEDED)}")
+        said = {"mcp-protocol-version": revision, "mcp-method": method,
+                "mcp-name": params.get("name") if method == "tools/call" else None}
+        wrong = [name for name in said if headers and said[name] not in (None, str(headers.get(name)).strip())]
+        _insist(not wrong, -32020, f"{_listed(wrong)}: the header does not say what the message says")
+    return str(revision)
+
+
+class _Desk:
+    """Answer messages on the threads on which they come; tools with parallel=False run on the one that serves."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        import queue
+        self.registry, self.context, self.bound = registry, contextvars.copy_context(), queue.SimpleQueue[Any]()
+
+    def serve(self) -> None:
+        """Run the calls that are bound to this thread, until None comes for one, or Ctrl-C."""
+        import queue
+        while True:
+            with contextlib.suppress(queue.Empty):          # Windows hears no Ctrl-C while it waits
+                call, box = self.bound.get(timeout=1.0)
+                if call is None:
+                    return
+                box.put(outcome := _caught(call))
+                if isinstance(outcome.error, KeyboardInterrupt):
+                    return
+
+    def answer(self, line: bytes, headers: Any) -> tuple[int, bytes]:
+        """Give (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+        import traceback
+        known, status = None, 200
+        try:
+            _insist(len(line) <= MAX_MESSAGE, -32600, f"a message may have {MAX_MESSAGE} bytes at most")
+            read = _caught(lambda: _read_json(line.decode()))
+            _insist(read.error is None, -32700, f"the message is no JSON: {read.error}")
+            message = read.value if isinstance(read.value, dict) else {}
+            _insist(message.get("jsonrpc") == "2.0", -32600, 'a message must be one object with "jsonrpc": "2.0"')
+            if "id" not in message or message.keys() & {"result", "error"}:
+                return 202, b""                 # a notification, or an answer
+            known = message["id"] if type(message["id"]) in (str, int) else None
+            method, params = message.get("method"), message.get("params", {})
+            _insist(known is not None and type(method) is str and isinstance(params, dict), -32600, _NO_REQUEST)
+            revision = _revision_of(str(method), params, headers)
+            reply, more = _SERVED[revision].get(str(method), (None, {}))
+            # older clients take 404 for a lost session
+            _insist(reply, -32601, f"there is no method {_shown(method)}", 404 if revision == _STATELESS else 200)
+            part = {"result": {**reply(self, params, revision), **more}}
+        except _RpcError as refused:
+            status, part = refused.args[0], {"error": refused.args[1]}
+        except BaseException as error:          # a hook failed, or a tool wants the program to end
+            traceback.print_exception(type(error), error, error.__traceback__)
+            part = {"error": {"code": -32603, "message": f"internal error: {type(error).__name__}"}}
+        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+
+    def list_tools(self, params: _Rpc, revision: str) -> _Rpc:
+        rows = self.registry.get_schemas(api_format="mcp")
+        for row in rows:
+            if output := _output_of(self.registry[row["name"]], revision):
+                row["outputSchema"] = output.schema
+        return {"tools": rows}
+
+    def call_tool(self, params: _Rpc, revision: str) -> _Rpc:
+        import queue
+        name, arguments = str(params.get("name")), params.get("arguments")
+        is_call = params.get("name") == name and isinstance(arguments, (dict, type(None)))
+        _insist(is_call, -32602, "name: must be text, and arguments an object")
+        tool, box = self.registry.get_tool(name), queue.SimpleQueue[Any]()
+        call: Any = functools.partial(self.context.copy().run, self.registry.invoke, name, arguments or {})
+        if tool and not tool.metadata.parallel:
+            self.bound.put((call, box))
+            call = box.get().get
+        result: ToolResult = call()
+        text, is_error, structured = result.content, result.is_error, {}
+        if tool and not is_error and (output := _output_of(tool, revision)):
+            structured = {"structuredContent": to_json(result.value)}
+            errors = itertools.islice(output.iter_errors(structured["structuredContent"]), SHOWN_NAMES)
+            if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse it without a word
+                text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
+        blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+        return {"content": blocks, "isError": is_error, **structured}
+
+
+def _greeting(desk: _Desk, params: _Rpc, revision: str) -> _Rpc:
     wished = params.get("protocolVersion")
-    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+    return {**_ABOUT, "protocolVersion": wished if wished in _GREETED else _GREETED[0]}
 
 
-_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
-    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
-    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
-           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
-}
+_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
+    _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
+                 "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
+    **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
+                               "initialize": (_greeting, {}), "ping": (lambda *_: {}, {})})}
 
 
-def _rpc_in(line: bytes | None) -> dict[str, Any]:
-    """Read a message; what it says in params is an object afterwards, if only an empty one."""
-    if line is None:
-        raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
-    try:
-        message = _read_json(line.decode())
-    except ValueError as error:
-        raise _Refused(-32700, f"the message is no JSON: {error}") from None
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
-    params = message.get("params", {})
-    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
-
-
-def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
-    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
-    if stateless:
-        if not meta.keys() >= _META_NEEDED:
-            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
-        version = meta[_META_VERSION]
-        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
-                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
-        for name, text in said.items() if headers is not None else ():
-            if text is not None and text != str((headers or {}).get(name)).strip():
-                raise _Refused(-32020, f"{name}: the header does not say what the message says")
-    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
-        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
-                       supported=[*_SPOKEN], requested=str(version))
-
-
-def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
-    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
-    import threading
-    import traceback
-    message = asked.value or {"params": {}}
-    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
-    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
-                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
-    known = message.get("id") if type(message.get("id")) in (str, int) else None
-
-    def reply(**part: Any) -> bytes:
-        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
-
-    try:
-        asked.get()
-        if "id" not in message or message.keys() & {"result", "error"}:
-            return 202, b""                     # a notification, or an answer
-        if known is None or not isinstance(message.get("method"), str):
-            raise _Refused(-32600, _NO_REQUEST)
-        _check_version(message, meta, headers, stateless)
-        answer = _MCP_METHODS[stateless].get(str(message["method"]))
-        if answer is None:
-            raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
-        result = answer(registry, message["params"])
-        return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
-    except _Refused as refused:
-        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
-    except BaseException as error:              # a hook failed, or a tool wants the program to end
-        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise
-        traceback.print_exception(type(error), error, error.__traceback__)
-        return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
-
-
-def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
-    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
-    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
-    return None if tool is None else not tool.metadata.parallel
-
-
-def _messages_in(requests: Any) -> Iterator[_Outcome]:
-    while first := (rest := requests.readline(MAX_MESSAGE)):
-        while len(rest) == MAX_MESSAGE and not rest.endswith(b"\n"):        # too long: the rest is thrown away
-            rest = requests.readline(MAX_MESSAGE)
-        if first.strip():
-            yield _caught(_rpc_in, first if first is rest else None)
-
-
-def _serve_pipes(registry: ToolRegistry) -> None:
+def _serve_pipes(desk: _Desk) -> None:
     import threading
     turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
     nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
@@ -7891,111 +7877,92 @@ def _serve_pipes(registry: ToolRegistry) -> None:
     os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
     os.dup2(2, 1)                               # stderr, and they cannot read what the client says
 
-    def reply(asked: _Outcome) -> None:
-        _, line = _replied(registry, asked)
-        with turn, contextlib.suppress(OSError):            # the client has gone
-            replies.write(line + b"\n" if line else b"")
-            replies.flush()
-
-    def reply_apart(asked: _Outcome) -> None:
-        reply(asked)
+    def reply(line: bytes) -> None:
+        _, said = desk.answer(line, {})
+        with turn:
+            _caught(replies.writelines, [said, b"\n"] if said else [])          # in vain where the client has gone
+            _caught(replies.flush)
         places.release()
 
-    for asked in _messages_in(requests):
-        if _is_bound(registry, asked) is False:
-            places.acquire()
-            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
-        else:
-            reply(asked)
-    deadline = time.monotonic() + LAST_SECONDS
-    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
-        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+    def listen() -> None:
+        while line := (rest := requests.readline(MAX_MESSAGE + 1)):
+            while len(rest) > MAX_MESSAGE and not rest.endswith(b"\n"):     # too long: the rest is thrown away
+                rest = requests.readline(MAX_MESSAGE + 1)
+            if line.strip():
+                places.acquire()
+                _on_daemon(reply, line)
+        deadline = time.monotonic() + LAST_SECONDS
+        for _ in range(MAX_SERVED):             # all places are free when all calls are answered
+            places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        desk.bound.put((None, None))
+
+    _on_daemon(listen)
+    desk.serve()
 
 
-def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
-    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
+def _refusal_of(request: Any, size: int, token: str | None) -> int:
+    """Give the status that refuses a request unheard, or 0: a page in a browser must not get at local tools."""
     import hmac
+    headers, path = request.headers, request.path.partition("?")[0]
     places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
-    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
-    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    names = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    is_ours = [re.fullmatch(_LOOPBACK, name) or (token and name and name == names[0]) for name in names]
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
-    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
-        return 403
-    if token is not None and not hmac.compare_digest(given, token.encode()):
-        return 401
-    return None if headers.get_content_type() == "application/json" else 415
+    refusals = {404: path not in ("/", "/mcp"), 405: request.command != "POST",
+                411: size < 0 or "transfer-encoding" in headers, 413: size > MAX_MESSAGE, 403: not all(is_ours),
+                401: token is not None and not hmac.compare_digest(given, token.encode()),
+                415: headers.get_content_type() != "application/json"}
+    return next((status for status, is_refused in refusals.items() if is_refused), 0)
 
 
-def _body_in(request: Any) -> tuple[int | None, bytes]:
-    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
-    lengths = request.headers.get_all("content-length", [])
-    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
-        return (405 if request.path in ("/", "/mcp") else 404), b""
-    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
-        return 411, b""
-    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
-
-
-def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
+def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
     import http.server
     import socket
     import threading
-    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
+    host, places = place[1], threading.Semaphore(MAX_SERVED)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = default_request_version = "HTTP/1.1"
         server_version, sys_version = "toolreg", ""
 
-        def setup(self) -> None:
-            super().setup()
-            self.rfile.close()
-            self.wire = _Wire(self.connection, 0.0)
-            self.rfile = io.BufferedReader(self.wire)
-
-        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
-            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
-            super().handle_one_request()
+        def handle(self) -> None:
+            if not places.acquire(blocking=False):
+                _caught(self.wfile.write, _BUSY)
+                return
+            self.wire = _Wire(self.connection, time.monotonic() + MESSAGE_SECONDS)
+            self.rfile = self.wire.makefile("rb")
+            _caught(super().handle)             # what fails here is the connection
+            places.release()
 
         def answer(self) -> None:
-            status, body = _body_in(self)
-            status, line = status or _refusal_of(self.headers, token, only_local), b""
-            if status is None:
-                asked = _caught(_rpc_in, body)
-                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
-                    status, line = _replied(registry, asked, self.headers)
+            sizes = ",".join(self.headers.get_all("content-length", []))
+            size = int(sizes) if re.fullmatch("[0-9]{1,18}", sizes) else -1
+            body = self.rfile.read(size) if 0 <= size <= MAX_MESSAGE else b""
+            refusal = _refusal_of(self, size, token)
+            status, line = (refusal, b"") if refusal else desk.answer(body, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
-                           "Content-Length": str(len(line))}.items():
+            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(line))),
+                           *(_WHEN_REFUSED if refusal else ())):
                 self.send_header(*header)
             self.end_headers()
             self.wfile.write(line)
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS     # for the next, however slowly it drips
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass                                    # stderr is for what tools print
+        def log_message(self, *_: Any) -> None:
+            pass                                # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
         address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
-        def process_request(self, request: Any, client_address: Any) -> None:
-            if places.acquire(blocking=False):
-                return super().process_request(request, client_address)
-            request.sendall(_BUSY)
-            return self.shutdown_request(request)
-
-        def process_request_thread(self, request: Any, client_address: Any) -> None:
-            super().process_request_thread(request, client_address)
-            places.release()
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass                                    # a client has gone
-
-    with Server((host.strip("[]"), port), Handler) as server:
+    with Server((host.strip("[]"), int(place[2])), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
-        server.serve_forever()
+        _on_daemon(server.serve_forever)
+        _caught(desk.serve)
+        server.shutdown()
 
 
 def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
@@ -8004,18 +7971,16 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
     Without `http` the one client is the program that started this one; what tools print goes to stderr.
     `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
     """
-    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
-    if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
+    place = None if http is None else re.fullmatch(_HOST_PORT, str(http))
+    if http is not None and not (place and place[2] and int(place[2]) <= 65_535):
         raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
     if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
         raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
+    serve = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
     with contextlib.suppress(KeyboardInterrupt):
-        if place:
-            _serve_http(registry, place[1], int(place[2]), token)
-        else:
-            _serve_pipes(registry)
+        serve(_Desk(registry))
 
 
 __all__ += ["serve_mcp"]
