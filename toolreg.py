@@ -7118,33 +7118,27 @@ __all__ += ["search_registry"]
 #    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
-_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_meta` and its headers
 _META = "io.modelcontextprotocol/"              # before the names in `_meta`
-_VERSION = f"{_META}protocolVersion"
 _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
-_GREETINGS = ("server/discover", "initialize")
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
-_MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
+_MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
-_GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
-_SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
+_GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
+_SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_NO_ANSWER = "the server gave no answer within the timeout"
 _BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
                "properties alone (got {})")
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
 _FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
-# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
-_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
-                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -7160,61 +7154,57 @@ def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
+def _messages_of(text: str) -> list[_Message]:
+    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
+    read = _caught(_read_json, text)
+    if read.error:
+        loose = _caught(json.loads, text).value
+        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
+        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
+    return _objects(read.value if isinstance(read.value, list) else [read.value])
+
+
 def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
-
-
-def _broken_answer(text: str, error: BaseException) -> _Message | None:
-    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
-    found = re.match(_ID_OF_BROKEN, text)
-    message = f"its answer cannot be read: {_words_of(error)}"
-    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
-
-
-def _told_by(error: HttpError) -> _Message | None:
-    """Give the answer in JSON-RPC that an HTTP error brought."""
-    body = _caught(_read_json, error.body.decode("utf-8", "replace")).value if error.status in (400, 404) else None
-    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
 
 
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
-    send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    send: Callable[[_Message, float], None]     # (message, deadline): a transport's way to say something
+    close: Callable[[], None]
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
+    def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
-        self.ids = itertools.count(1)
-        self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
+        self.ids, self.process = itertools.count(1), os.getpid()        # a process that is forked must leave it alone
+        self.waiting: dict[Any, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
-        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float, known: str) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself.
 
         A server that refuses one may name those it has; the one that it is `known` for is tried first.
         """
-        todo = [known, *self.revisions] if known else [*self.revisions]
-        faults: list[tuple[bool, ToolRegError]] = []
+        todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
         while todo and len(faults) < _TRIES:
             revision = todo.pop(0)
             try:
                 return self._agree(revision, deadline)
             except ToolRegError as error:
-                faults.append((revision in _NO_HANDSHAKE, error))
+                faults.append((revision == _NO_HANDSHAKE, error))
                 data = getattr(error, "data", None)
                 named = data.get("supported") if isinstance(data, dict) else None
                 todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
         raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
-        able = _ANSWERABLE if self.on_request else {}
-        self.about = {}
-        if revision in _NO_HANDSHAKE:
-            about = {_VERSION: revision, f"{_META}clientCapabilities": able, f"{_META}clientInfo": _CLIENT}
+        able, self.about = _ANSWERABLE if self.on_request else {}, {}
+        if revision == _NO_HANDSHAKE:
+            about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
+                     f"{_META}clientInfo": _CLIENT}
             in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
             server = self.ask("server/discover", {"_meta": about}, in_time)
             supported = server.get("supportedVersions")
@@ -7225,7 +7215,7 @@ class _Link:
         hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
         server = self.ask("initialize", hello, deadline)
         agreed = server.get("protocolVersion")
-        if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
+        if agreed not in _REVISIONS[1:]:
             raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
         self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
@@ -7251,33 +7241,45 @@ class _Link:
         raise McpError(f"the server asked for input {_ROUNDS} times")
 
     def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        import queue
-        number, box = next(self.ids), queue.SimpleQueue[Any]()
-        about = self.about | params.get("_meta", {})
+        about, number = self.about | params.get("_meta", {}), next(self.ids)
         if self.on_notification and method == "tools/call":
             about["progressToken"] = number
         message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
-        self.waiting[number] = box
         try:
-            self.send(message, deadline, box)
-            answer = box.get(timeout=_seconds_to(deadline))
-            if isinstance(answer, HttpError) and "mcp-session-id" not in self.session:
-                answer = _told_by(answer) or answer
-            if isinstance(answer, BaseException):
-                raise answer
-        except (queue.Empty, TimeoutError):
-            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
-                message = {"method": "notifications/cancelled", "params": {"requestId": number}}
-                _on_daemon(self.send, message, deadline + _GRACE)
-            raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
-        finally:
-            self.waiting.pop(number, None)
+            answer = self._answer_to(message, deadline)
+        except TimeoutError:
+            if method == "tools/call":
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, cancelled, deadline + _GRACE)
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
         result, error = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
         error = error if isinstance(error, dict) else {"message": "no result came"}
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
+
+    def _answer_to(self, message: _Message, deadline: float) -> _Message:
+        import queue
+        box = self.waiting[message["id"]] = queue.SimpleQueue[Any]()
+        try:
+            sent = _caught(self.send, message, deadline)
+            if self.fault:                      # which tells more than what was sent into the void
+                raise McpError(self.fault)
+            if isinstance(sent.error, HttpError) and "mcp-session-id" not in self.session:
+                body = sent.error.body if sent.error.status in (400, 404) else b""
+                for told in _messages_of(body.decode("utf-8", "replace")):
+                    if "error" in told:
+                        return told
+            sent.get()
+            answer = box.get(timeout=_seconds_to(deadline))
+        except queue.Empty:
+            raise TimeoutError from None
+        finally:
+            self.waiting.pop(message["id"], None)
+        if answer is None:
+            raise McpError(self.fault)
+        return dict(answer)
 
     def answer(self, request: Any) -> Any:
         """Give what answers a request of the server, or raise a McpError for what nobody answers."""
@@ -7297,9 +7299,7 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
-        read = _caught(_read_json, text)
-        value = _broken_answer(text, read.error) if read.error else read.value
-        for message in _objects(value if isinstance(value, list) else [value]):
+        for message in _messages_of(text):
             method, number = message.get("method"), message.get("id")
             if method is None:
                 box = self.waiting.pop(number, None) if type(number) is int else None
@@ -7317,7 +7317,7 @@ class _Link:
     def end(self, fault: str) -> None:
         self.fault = self.fault or fault
         for box in list(self.waiting.values()):
-            box.put(McpError(self.fault))
+            box.put(None)
 
 
 class _Pipe(_Link):
@@ -7340,12 +7340,10 @@ class _Pipe(_Link):
         _on_daemon(self._speak)
         _on_daemon(self._hear)
 
-    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
+    def send(self, message: _Message, deadline: float) -> None:
         """Leave a message to the thread that speaks: a server that does not read would block this one."""
-        if self.outbox.qsize() < 1_000:         # more only where it asks and asks, and does not read
+        if self.outbox.qsize() < _MAX_UNSENT:
             self.outbox.put(_encoded(message) + b"\n")
-        if box and self.fault:
-            box.put(McpError(self.fault))
 
     def close(self) -> None:
         if self.process == os.getpid():
@@ -7399,14 +7397,14 @@ class _Http(_Link):
         self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
         self.given_headers = headers            # a function, since tokens expire
 
-    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
-        """Post a message; for a request a thread does that, and reads until it is answered."""
-        if box:
-            posted = _on_daemon(self._follow, "POST", deadline, message)
-            posted.add_done_callback(lambda posted: box.put(posted.result().error))
-        else:
+    def send(self, message: _Message, deadline: float) -> None:
+        """Post a message, and read until it is answered if it is a request."""
+        method = message.get("method")
+        if method and "id" in message:
+            self._follow("POST", deadline, message)
+        elif not self.about:                    # else nothing is told: the end of its stream cancels a request
             self._fetch("POST", deadline, message).close()
-        if message.get("method") == "notifications/initialized":        # from now on hear what belongs to no call
+        if method == "notifications/initialized":       # from now on hear what belongs to no call
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
@@ -7445,10 +7443,8 @@ class _Http(_Link):
             stream.wire.deadline = deadline
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
-                events: Iterable[Any] = _sse_events(stream.lines())
-                if not is_stream:
-                    events = [("", stream.read().decode("utf-8", "replace"), "", None)]     # JSON is one event
-                for _, data, event_id, retry in events:
+                whole = [] if is_stream else [("", stream.read().decode("utf-8", "replace"), "", None)]
+                for _, data, event_id, retry in whole or _sse_events(stream.lines()):
                     last_id, pause = event_id or last_id, pause if retry is None else retry / 1_000
                     self.take(data or "")
                     if number and number not in self.waiting:
@@ -7462,13 +7458,12 @@ class _Http(_Link):
                 raise McpError("the server's answer ended without a result")
             self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
             method, message = "GET", None
-        raise McpError(self.fault)
 
 
 def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
     """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
     params: _Message = message.get("params") or {}
-    revision = params.get("_meta", {}).get(_VERSION)
+    revision = params.get("_meta", {}).get(f"{_META}protocolVersion")
     if revision is None:
         return {}
     headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
@@ -7482,12 +7477,11 @@ def _header_text(value: Any) -> str:
     """Spell a value as a header, in Base64 where it is not plain."""
     from base64 import b64encode
     text = value if isinstance(value, str) else _write_json(value)
-    if re.fullmatch(_PLAIN_HEADER, text):
-        return text
-    return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
+    is_plain = re.fullmatch(_PLAIN_HEADER, text)
+    return text if is_plain else f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
 
 
-def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
     """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
 
     The way is None below other keywords than `properties`.
@@ -7496,10 +7490,9 @@ def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: An
         return
     way = None if way is None else (*way, *steps)
     if "x-mcp-header" in schema:
-        name = schema["x-mcp-header"]
+        name, is_value = schema["x-mcp-header"], schema.get("type") in ("string", "integer", "boolean")
         header = f"mcp-param-{name}".lower()
-        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
-        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
+        if not (way and is_value and isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)) or header in found:
             raise McpError(_BAD_MIRROR.format(_shown(name)))
         found[header] = way
     for keyword, argument in schema.items():
@@ -7547,7 +7540,7 @@ class McpClient:
         self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._mirrored: dict[str, Any] = {}     # tool -> header -> the way to the argument that it repeats
+        self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
         self._hooks = on_notification, on_request, self._mirrored
         self._closed, self._process = False, os.getpid()
         self._link: Any = None
@@ -7571,8 +7564,7 @@ class McpClient:
 
     def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
-        deadline = time.monotonic() + self.timeout
-        rows, cursors, cursor = list[_Message](), list[Any](), None
+        rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
@@ -7582,15 +7574,15 @@ class McpClient:
 
     def _mirror(self, row: _Message) -> None:
         """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors: dict[str, Any] = {}
+        mirrors: _Message = {}
         if isinstance(self._link, _Http) and self._link.about:
             _note_mirrors(mirrors, (), row.get("inputSchema"))
         self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
-        params = {"name": name, "arguments": dict(arguments or {})}
         self._linked()
+        params = {"name": name, "arguments": dict(arguments or {})}
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
@@ -7618,20 +7610,20 @@ class McpClient:
                 raise McpError(_FORKED)
             self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
+            if self._closed:
+                raise McpError("the client is closed")
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
-                raise ToolTimeoutError(_NO_ANSWER)
-            if not self._closed and (self._link is None or self._link.fault):
+                raise ToolTimeoutError("the server gave no answer within the timeout")
+            if self._link is None or self._link.fault:
                 self._end()
                 self._link = self._connect(*self._hooks)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
-            if not self._closed and self._link.session is lost:
+            if self._link.session is lost:
                 greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
-                if greeting.error or self._closed:
+                if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
                 self.server = greeting.get()
-            if self._closed:                    # perhaps meanwhile
-                raise McpError("the client is closed")
             return self._link
 
 
@@ -7664,13 +7656,9 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
 def _is_said(structured: Any, texts: list[Any]) -> bool:
     """Tell whether texts say what is structured, or its only value: one as JSON or as it is, or all as the items."""
     inner = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else structured
-    read = []
-    for text in texts:
-        try:
-            read.append(_read_json(text))
-        except (TypeError, ValueError):
-            read.append(text)
-    return any(said in (structured, inner) for said in (*read, *texts, read, texts))
+    read = [_caught(_read_json, text) for text in texts]
+    values = [text if each.error else each.value for text, each in zip(texts, read)]
+    return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -7698,12 +7686,13 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
     def unreachable(reason: str, name: str) -> Tool:
         raise McpError(reason)
 
-    given, rows = client_or_transport, []
-    if not isinstance(given, Mapping) or "mcpServers" not in given:
+    given, rows = client_or_transport, list[Any]()
+    servers = given.get("mcpServers") if isinstance(given, Mapping) else None
+    if servers is None:
         return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
-    for server, entry in given["mcpServers"].items():
+    for server, entry in servers.items():
         try:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
         except ToolRegError as error:       # without its traceback, which would keep the client alive
