@@ -9574,13 +9574,17 @@ def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_sche
     assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
 
 
-def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5])
+def test_an_output_schema_that_nobody_can_read_is_not_checked_and_costs_no_tool(schema):
     class Listed(McpClient):
         def _rows(self):
-            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+            return [{"name": "t", "inputSchema": {}, "outputSchema": schema}]
 
-    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
-        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
+        def call_tool(self, name, arguments):
+            return {"structuredContent": {"a": 1}}
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.value == {"a": 1} and not told.is_error
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):

@@ -7730,7 +7730,9 @@ def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], 
             raise McpError(_TASK_ONLY)
         client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+        output = None
+        with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
+            output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
