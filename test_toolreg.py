@@ -8124,7 +8124,7 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
     ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
-    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+    ({"openapi": "3.1.0", "servers": [{"url": "https://{a}", "variables": {"a": 1}}], "paths": {"/a": {"get": {}}}},
      "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
@@ -8160,6 +8160,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
     ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
+    ({"parameters": [1]}, "the OpenAPI document is malformed: TypeError"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
     ({"servers": [{"url": "ftp://example.com"}]}, "no server is named with its whole URL (write base_url=)"),
     ({"servers": [{"url": "https://u:p@example.com"}]}, "url: must be http:// or https:// with a host"),

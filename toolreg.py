@@ -6206,6 +6206,17 @@ _Object = Mapping[str, Any]                 # as it stands in the document
 _Pairs = list[tuple[str, str]]              # names and encoded texts
 
 
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Read what others wrote: what a reader stumbles over is the document's fault."""
+    try:
+        yield
+    except ToolRegError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+
+
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
                   exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
@@ -6218,9 +6229,10 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    api = _Document(*_openapi_document(spec, timeout), resources or {})
-    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
-    operations = _operations(api, client, include, exclude)
+    with _reading():
+        api = _Document(*_openapi_document(spec, timeout), resources or {})
+        client = _Client(api, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(api, client, include, exclude)
     tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
                                     for wished, operation in operations.items()])
     unsent = client.credentials.keys() - client.sent
@@ -6230,19 +6242,6 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     return tools
 
 
-def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
-    @functools.wraps(read)
-    def careful(*args: Any) -> Any:
-        try:
-            return read(*args)
-        except ToolRegError:
-            raise
-        except Exception as error:
-            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
-    return careful
-
-
 def _part(node: Any, word: str, kind: type[Any]) -> Any:
     """Give a part of a node; an empty one where it is missing, null or of another kind."""
     found = node.get(word) if isinstance(node, Mapping) else None
@@ -6250,8 +6249,8 @@ def _part(node: Any, word: str, kind: type[Any]) -> Any:
 
 
 # --- the document
-def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
-    """Give (document, the URL that it came from)."""
+def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
+    """Give (the description as OpenAPI 3 has it, the URL that it came from)."""
     text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
     try:
         document = spec if text is None else _read_json(text)
@@ -6259,12 +6258,10 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
         raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
     said = document if isinstance(document, Mapping) else {}
-    if str(said.get("swagger")).startswith("2."):
-        return _from_swagger(document), uri
-    if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
-        got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
-    return document, uri
+    version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
+    if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
+    return _from_swagger(said) if "swagger" in said else said, uri
 
 
 def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
@@ -6283,52 +6280,39 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
         raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
 
 
-# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
+# --- Swagger 2.0, said as OpenAPI 3; definitions stay where they are, so references to them lead there
 _COLLECTIONS: dict[str, dict[str, Any]] = {
     "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
     "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
-@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    schemes, path = _part(old, "schemes", list), old.get("basePath") or "/"
     scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
-                for name, node in _part(old, "securityDefinitions", dict).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
-                    for method, node in item.items() if method != "parameters"}
-             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
-    return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
+    return {**old, "servers": [{"url": f"{scheme}://{old['host']}{path}" if old.get("host") else path}],
+            "components": {"schemas": old.get("definitions"), "securitySchemes": old.get("securityDefinitions")}}
 
 
-def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_swagger_parameter(old, each)
-             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
-    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
-    bodies = [each for each in nodes if each.get("in") == "body"]
-    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
-    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
+def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], _Object | None]:
+    """Give (the parameters, the body) of an operation."""
+    given = []
+    for each in parameters:                 # each with a schema of its own; other keywords in that do no harm
+        style = _COLLECTIONS.get(each.get("collectionFormat") or "csv", {}) if each.get("type") == "array" else {}
+        is_file = each.get("type") == "file"
+        given.append({"schema": {"type": "string", "format": "binary"} if is_file else each, **each, **style})
+    bodies = [each for each in given if each["in"] == "body"]
+    fields = {each["name"]: each for each in given if each["in"] == "formData"}
+    media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
     if fields:
-        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
-        has_file = any(each.get("type") == "file" for each in fields.values())
-        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        needs_parts = any(each.get("type") == "file" for each in fields.values())
+        kinds = {_kind_of(each) for each in media_types}
+        media_types = ["multipart/form-data" if needs_parts or kinds & {"form", "parts"} == {"parts"}
+                       else "application/x-www-form-urlencoded"]
         needed = [name for name in fields if fields[name].get("required") is True]
         bodies = [{"required": bool(needed), "encoding": fields, "schema": {
             "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
-    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
-    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
-
-
-def _swagger_parameter(old: _Object, node: _Object) -> _Object:
-    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
-    try:
-        node = _pointer(old, node["$ref"]) if "$ref" in node else node
-    except LookupError:
-        return node                         # it costs its operation
-    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
-    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
-    return {**node, "schema": node.get("schema", schema), **style}
+    return ([each for each in given if each["in"] not in ("body", "formData")],
+            {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])} if bodies else None)
 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
@@ -6351,6 +6335,9 @@ _SAID: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
     "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
     "pattern": _can_be_said}
+_UNSAID = {word: f"a schema with {word} is not supported" for word in ("$recursiveRef", "$dynamicRef")}
+if Validator.compiler is _Compiler:         # a copy without the chapter schema
+    _UNSAID |= {word: str(_needs_chapter(word)) for word in _SAID.keys() - _KEYWORDS if word in _CHAPTER_OF}
 
 
 def _modern(schema: _Object) -> dict[str, Any]:
@@ -6366,15 +6353,6 @@ def _modern(schema: _Object) -> dict[str, Any]:
     if isinstance(new.get("patternProperties"), dict):
         new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
     return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
-
-
-def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
-    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
-    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
-    for value, each in _part(told, "mapping", dict).items():
-        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
-        kinds.setdefault(reference, []).append(value)
-    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
 
 
 def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
@@ -6393,14 +6371,15 @@ class _Document:
     It is not copied: of most of it nobody wants to know.
     """
 
-    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
+    def __init__(self, root: _Object, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
         others = {urljoin(uri, key): document for key, document in resources.items()}
         self.root, self.uri = root, uri
         self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
+        self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
-        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
+        self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6422,14 +6401,14 @@ class _Document:
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def parts_of(self, schema: Any) -> list[_Object]:
-        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
-        parts = [schema] if isinstance(schema, Mapping) else []
-        for part in parts:                  # it grows meanwhile
-            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
-            parts += [each for each in (*more, *_part(part, "allOf", list))
-                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
-        return parts
+    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), above: tuple[Any, ...] = ()) -> list[_Object]:
+        """Give all that judges a value: what a schema refers to, what stands under the words, and last itself."""
+        if not isinstance(schema, Mapping) or any(schema is each for each in above):
+            return []
+        inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
+        for word in words:
+            inner += schema[word] if isinstance(schema.get(word), list) else [schema.get(word)]
+        return [*(part for each in inner for part in self.parts_of(each, words, (*above, schema))), schema]
 
     def is_read_only(self, schema: Any) -> bool:
         try:
@@ -6437,21 +6416,18 @@ class _Document:
         except ToolDefinitionError:         # told where the schema is said
             return False
 
-    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
+    def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
         """Say a schema, without what is not for requests; `used` collects the names in $defs.
 
-        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
+        `reference` leads to a definition, which others may extend.
         """
         if not isinstance(schema, Mapping):
             return schema is not False
-        for word in schema:
-            if word in ("$recursiveRef", "$dynamicRef"):
-                raise ToolDefinitionError(f"a schema with {word} is not supported")
-            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
-                raise ToolDefinitionError(str(_needs_chapter(word)))
-        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
-                   if self.is_read_only(each)}
-        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
+        faults = [_UNSAID[word] for word in schema if word in _UNSAID]
+        if faults:
+            raise ToolDefinitionError(faults[0])
+        schema, teller, kinds = self._kinds(self._merged(schema, reference), reference)
+        hidden = {name for name, each in _part(schema, "properties", dict).items() if self.is_read_only(each)}
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
@@ -6460,21 +6436,20 @@ class _Document:
                 argument = [name for name in argument if name not in hidden]
             elif word == "properties":
                 argument = self._properties(schema, used, hidden)
-            elif word == "allOf" and extends:
-                argument = [self._branch(each, used, hidden) for each in argument]
             else:
                 argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
             said[word] = argument
+        if kinds:
+            said["anyOf"] = [self._kind(each, self.said(each, used), teller, values) for each, values in kinds]
         if said.get("format") == "binary":
             said = {"description": "the file's text", **said}
             del said["format"]
-        said = self._told_apart(schema, said)
         if said and True in (schema.get("nullable"), schema.get("x-nullable")):
             beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
             said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
         return said
 
-    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+    def _properties(self, schema: _Object, used: list[str], hidden: Collection[str]) -> dict[str, Any]:
         kept = {}
         for name, each in schema["properties"].items():
             try:
@@ -6485,61 +6460,70 @@ class _Document:
                     raise
         return kept
 
-    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
-        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
-        reference, target = _part(schema, "$ref", str), self.follow(schema)
-        if reference and isinstance(target, Mapping) and (
-                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
-                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
-            schema = target
-        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
-            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
-        return self.said(schema, used, hidden, True)
+    def _merged(self, schema: _Object, reference: str) -> _Object:
+        """Say what extends others by an allOf as one schema: so each part leaves room for what the others add."""
+        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
+        if not (len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)):
+            return schema
+        merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
+        for part in self.parts_of(schema):
+            for name, each in _part(part, "properties", dict).items():
+                properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
+            required += _part(part, "required", list)
+            tells = part is schema or not {"oneOf", "anyOf"}.isdisjoint(part)       # its discriminator is ours
+            rest = {word: argument for word, argument in part.items()
+                    if word not in ("$ref", "allOf", "properties", "required") and (tells or word != "discriminator")
+                    and (argument is not False or part is schema)}                  # that a part is closed is not ours
+            if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
+                merged |= rest
+            else:
+                others.append(rest)
+        more = {"properties": properties, "required": required, "allOf": others}
+        return {**merged, **{word: argument for word, argument in more.items() if argument}}
 
     # --- kinds of one thing, which a property tells apart
     @functools.cached_property
     def _extending(self) -> dict[str, list[str]]:
         """Give for each reference to a schema those to the schemas that extend it by an allOf."""
         found: dict[str, list[str]] = {}
-        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
-                  "definitions": _part(self.root, "definitions", dict)}
-        for place, schemas in places.items():
-            for name, schema in schemas.items():
-                for part in _part(schema, "allOf", list):
-                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
+        for name, schema in _part(_part(self.root, "components", dict), "schemas", dict).items():
+            for part in _part(schema, "allOf", list):
+                found.setdefault(_part(part, "$ref", str), []).append(self.home + name)
         return found
 
-    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
-        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
-        schema = self.target(reference) if reference else None
-        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
-            return "", {}
-        name, kinds = _discriminator(schema)
-        if not kinds:
+    def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
+        """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
+
+        Its kinds are the branches of its oneOf or anyOf: a value may fit several of these until the property is read;
+        or else what its mapping lists, or what extends it.
+        """
+        told, values = schema.get("discriminator"), dict[str, list[str]]()
+        teller = told if isinstance(told, str) else _part(told, "propertyName", str)
+        for value, each in _part(told, "mapping", dict).items():
+            values.setdefault(each if re.search("[/#]", each) else self.home + each, []).append(value)
+        choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
+        if not teller or len(choices) > 1 or not (choices or reference):
+            return schema, "", []
+        bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
+        if choices:
+            return bare, teller, [(each, values.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
+        if not values:
             found = [reference]
             for each in found:              # it grows meanwhile
                 found += [kind for kind in self._extending.get(each, ()) if kind not in found]
-            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
-        return name, kinds if name else {}
+            values = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
+        kinds = [(bare if each == reference else {"$ref": each}, own) for each, own in values.items()]
+        return {} if kinds else schema, teller, kinds
 
-    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
-        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
-        name, kinds = _discriminator(schema)
-        if name and ("oneOf" in said) != ("anyOf" in said):
-            word = "oneOf" if "oneOf" in said else "anyOf"
-            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
-                             for each, branch in zip(schema[word], said.pop(word))]
-        return said
-
-    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+    def _kind(self, schema: Any, said: Any, teller: str, values: list[str]) -> Any:
         """Add the values that mean a kind, unless it says others itself."""
         own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
-               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+               for each in [_part(_part(part, "properties", dict), teller, dict)] if {"enum", "const"} & each.keys()]
         values = [value for value in values if all(value in each for each in own)]
         if not values or not isinstance(said, dict):
             return said
-        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
-                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+        return {**said, "properties": {**said.get("properties", {}), teller: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), teller])]}
 
     # --- definitions
     def _named(self, reference: str, used: list[str]) -> str:
@@ -6555,38 +6539,31 @@ class _Document:
         """Give (a definition, the names in it)."""
         if name not in self._definitions:
             reference, used = self._references[name], list[str]()
-            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
+            schema = self.target(reference)
             if _part(schema, "$recursiveAnchor", bool):
                 schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
-            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
-            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
-            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
+            self._definitions[name] = self.said(schema, used, reference), used
         return self._definitions[name]
 
     def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
         """Give the $defs that are needed where some are used; what needs the same shares it."""
-        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
+        needed = [self._needed.get(name) or self._reach(name) for name in dict.fromkeys(used)]
         largest = max(needed, key=len, default={})
         if all(each is largest or each.keys() <= largest.keys() for each in needed):
             return largest
         return {name: schema for each in needed for name, schema in each.items()}
 
     def _reach(self, start: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        users: dict[str, list[str]] = {}
-        waiting = [start]
+        found, waiting, known = dict[str, Any](), [start], list[dict[str, Any]]()
         for name in waiting:                # it grows meanwhile
-            if name not in found:
+            if name in self._needed and name not in found:
+                known.append(self._needed[name])
+                found |= known[-1]
+            elif name not in found:
                 found[name], names = self._definition(name)
                 waiting += names
-                for each in names:
-                    users.setdefault(each, []).append(name)
-        ring = [start]                      # all from which a way leads back need the same
-        for name in ring:
-            if name not in self._reached:
-                self._reached[name] = found
-                ring += users.get(name, ())
-        return found
+        self._needed[start] = next((each for each in known if len(each) == len(found)), found)
+        return self._needed[start]
 
 
 # --- what the program gives to every request
@@ -6617,8 +6594,7 @@ class _Client:
         for server in servers:
             url = _part(server, "url", str)
             for name, variable in _part(server, "variables", dict).items():
-                usual = variable.get("default", *_part(variable, "enum", list)[:1])
-                url = url.replace(f"{{{name}}}", str(usual))
+                url = url.replace(f"{{{name}}}", str(variable.get("default", *_part(variable, "enum", list)[:1])))
             urls.append(urljoin(self.uri, url))
         return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
 
@@ -6627,16 +6603,18 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
     """Give (where it goes, its name there, the text)."""
     from base64 import b64encode
     secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
+    if scheme is None:
+        raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
+    if not isinstance(secret, str):
+        raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
     kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
     if kind in ("apikey header", "apikey query", "apikey cookie"):
         return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
+    if kind in ("basic", "http basic"):     # Swagger's word, and OpenAPI's
+        return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
+    if kind in ("http bearer", "oauth2", "openidconnect"):
+        return "header", "authorization", f"Bearer {secret}"
+    raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
 
 
 def _checked_base(url: str) -> str:
@@ -6648,13 +6626,14 @@ def _checked_base(url: str) -> str:
 # --- the operations
 class _Operation(NamedTuple):
     method: str
-    key: str            # a path, as it stands in the document
-    node: dict[str, Any]
-    base: str           # the URL of a server, not checked yet, or nothing
-    name: str = ""      # one that no choice of operations changes
+    key: str                    # a path, as it stands in the document
+    node: _Object
+    parameters: list[Any]       # of the path, and its own, which win
+    security: Any
+    base: str                   # the URL of a server, not checked yet, or nothing
+    name: str = ""              # one that no choice of operations changes
 
 
-@_refusing
 def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
                 exclude: Iterable[str]) -> dict[str, _Operation]:
     """Give the operations that were chosen, by the names that they wish for."""
@@ -6673,14 +6652,12 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             wished = wished if wished and wished not in found else f"{method.lower()} {key}"
             servers = (_part(node, "servers", list) or _part(item, "servers", list)
                        or _part(api.root, "servers", list) or [{"url": "/"}])
-            found[wished] = _Operation(method, str(key), {
-                **node, "security": (api.root if node.get("security") is None else node).get("security"),
-                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
-                client.base_for(servers))
-    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
-             for wished, each in found.items()}
-    chosen = set(found) if include is None else _meant_by(words, "include", include)
-    chosen -= _meant_by(words, "exclude", exclude)
+            parameters = [*_part(item, "parameters", list), *_part(node, "parameters", list)]
+            security = (api.root if node.get("security") is None else node).get("security")
+            found[wished] = _Operation(method, str(key), node, [each for each in parameters if each], security,
+                                       client.base_for(servers))
+    chosen = set(found) if include is None else _meant_by(found, "include", include)
+    chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
     if not any(each.base for each in found.values()):
@@ -6691,17 +6668,18 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             for wished, each in found.items() if wished in chosen}
 
 
-def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
+def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
     import difflib
     import fnmatch
     chosen: set[str] = set()
+    words = {wished: {wished, each.key, each.method, each.method.lower(), *map(str, _part(each.node, "tags", list))}
+             for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
-        meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
-        pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
-        hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
+        pattern = re.sub(r"([\[\]?])", r"[\1]", word)       # of all that could have a meaning, only * has one
+        hits = {wished for wished, own in words.items() if any(fnmatch.fnmatchcase(each, pattern) for each in own)}
         if not hits:
-            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()), reverse=True)}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6709,19 +6687,23 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-@_refusing
+@_reading()
 def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
     """Make the tool of one operation, or refuse it."""
-    method, key, node, base, name = operation
-    body = _Body(api, node)
+    method, key, node, parameters, *_ = operation
+    given = [*{(each["in"], each["name"]): each for each in map(api.follow, parameters)}.values()]
+    body_node = node.get("requestBody")
+    if "swagger" in api.root:
+        given, body_node = _swagger_operation(api.root, node, given)
+    body = _Body(api, body_node)
     places: dict[str, _Place] = {}
     properties: dict[str, Any] = {}
     used: list[str] = []
     left_out: list[str] = []
-    for place in (*_parameter_places(api, client, operation), *body.places):
+    for place in (*_parameter_places(api, client, key, given), *body.places):
         references: list[str] = []
         try:
-            _style_of(place)
+            _pairs_of(place)
             schema = api.said(place.schema, references)
             api.definitions_of(references)
         except ToolRegError as fault:
@@ -6732,15 +6714,15 @@ def _operation_tool(api: _Document, client: _Client, operation: _Operation, _leg
         used += references
         argument = _argument_name(place, places)
         places[argument], properties[argument] = place, _told(place, argument, schema)
-    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
-                  "required": [argument for argument, place in places.items() if place.needed]}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False,
+              "required": [argument for argument, place in places.items() if place.needed]}
     about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
     texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
     texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
     tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
     tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
-        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
+        name=operation.name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
+        parameters={**schema, "$defs": api.definitions_of(used)} if used else schema,
         func=_operation_call(client, operation, places, body),
         metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
     return tool
@@ -6757,26 +6739,24 @@ class _Place(NamedTuple):
     node: _Object       # which says how it is written
 
 
-def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
-    path = operation.key.partition("#")[0].partition("?")[0]
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
+def _parameter_places(api: _Document, client: _Client, key: str, nodes: list[_Object]) -> list[_Place]:
+    in_path = {node["name"] for node in nodes if node["in"] == "path"}
+    differing = in_path.symmetric_difference(re.findall(_IN_BRACES, re.split("[?#]", key)[0]))
     if differing:
         raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
     places = []
-    for (where, name), node in nodes.items():
+    for node in nodes:
         content = [api.follow(each) for each in _part(node, "content", dict).values()]
-        schema = next(iter(content), node).get("schema", {})
-        if (where, name.lower()) not in client.hidden:
-            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
-    return places
+        places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
+                             next(iter(content), node).get("schema", {}), node))
+    return [place for place in places if (place.where, place.name.lower()) not in client.hidden]
 
 
 def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
     """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
     name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
     if name in taken:
-        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
+        name += f"_{'body' if place.where in ('field', 'whole') else place.where}"
     while name in taken:
         name += "_"
     return name
@@ -6786,9 +6766,8 @@ def _told(place: _Place, argument: str, schema: Any) -> Any:
     """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
     if not isinstance(schema, dict):
         return schema
-    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
     texts = [_part(place.node, "description", str) or schema.get("description", ""),
-             f"(sent as {place.name})" if is_renamed else ""]
+             "" if argument.startswith(place.name) else f"(sent as {place.name})"]
     more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
     return {**schema, **{word: said for word, said in more.items() if said}}
 
@@ -6826,8 +6805,8 @@ _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
-def _style_of(place: _Place) -> str:
-    """Give the style that an argument is written in, or say why it cannot be."""
+def _pairs_of(place: _Place, value: Any = None) -> _Pairs:
+    """Write an argument in its style, or say why none can be; null and what is empty are left out."""
     where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
     style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
     if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
@@ -6836,20 +6815,14 @@ def _style_of(place: _Place) -> str:
         raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
     if style not in _STYLES_IN[where]:
         raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
-    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
-    return "json" if is_json else style
-
-
-def _pairs_of(place: _Place, value: Any) -> _Pairs:
-    """Spell an argument in its style; null and what is empty are left out."""
-    if value is None or value == [] or value == {}:
+    if value in (None, [], {}):
         return []
-    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
-    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
+    explode = style == "form" if node.get("explode") is None else node["explode"]
+    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+    if is_json or (isinstance(value, dict) and where == "field" and "style" not in node):
         style = "json"
-    if place.where == "query" and place.node.get("allowReserved") is True:
-        encode = functools.partial(_percent_encoded, safe=_SPARED)
-    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
+    safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
+    encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
     return _STYLES[style](place.name, value, explode, encode)
 
 
@@ -6872,31 +6845,28 @@ def _as_text(value: Any) -> str:
 
 
 # --- the body
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
+_LIFTED = frozenset("type properties required additionalProperties title description example examples default "
+                    "deprecated externalDocs xml".split())
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Document, node: _Object) -> None:
-        body = api.follow(node.get("requestBody"))
+    def __init__(self, api: _Document, node: Any) -> None:
+        body = api.follow(node)
         contents = _part(body, "content", dict)
-        by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-        self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        media_type = by_kind.get(self.kind, "")
-        content = api.follow(contents.get(media_type))
-        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
-        self.encoding = _part(content, "encoding", dict)
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
-        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        media_type = min(contents, key=lambda each: [*_BODIES].index(_kind_of(each)), default="")
+        content = api.follow(contents.get(media_type)) or {}
+        self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
+        self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
+        self.schema, self.files = content.get("schema", {}), dict[str, _Object]()       # files: field -> its schema
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
             told = api.follow(self.schema)
             self.schema = {"type": "string", **{word: told[word] for word in (
                 "description", "contentEncoding", "enum", "format") if word in (told or ())}}
         whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
-        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
+        self.places = self._fields(api) or whole
 
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
@@ -6906,15 +6876,16 @@ class _Body:
         schema = api.follow(self.schema)
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
         if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not properties.keys() >= {*required}
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
-        self.files = {name: file for name, file in files.items() if file}
+        if self.kind == "parts":
+            files = {name: _file_in(api, each) for name, each in properties.items()}
+            self.files = {name: file for name, file in files.items() if file}
         return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
                 for name, each in properties.items() if not api.is_read_only(each)]
 
-    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str | None]:
+    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
         if not whole and not fields and (not self.needed or not self.places):
             return None, ""
@@ -6959,16 +6930,12 @@ def _kind_of(media_type: str) -> str:
     return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
 
 
-def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
+def _file_in(api: _Document, schema: Any) -> _Object | None:
     """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
-    for part in api.parts_of(schema) if depth else ():
+    for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items")):
         marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
         if any(marks) and part.get("type", "string") in ("string", ["string"]):
             return part
-        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
-            file = _file_in(api, inner, depth - 1)
-            if file:
-                return file
     return None
 
 
@@ -6998,7 +6965,7 @@ def _operation_call(client: _Client, operation: _Operation, places: Mapping[str,
         raise ToolDefinitionError(_NO_SERVER)
     base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
     path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
-    secrets = client.secrets_for(operation.node["security"])
+    secrets = client.secrets_for(operation.security)
     own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
 
     def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
@@ -7072,10 +7039,7 @@ def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
 
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
-        super().__init__(think_augment=registry.think_augment, coerce=registry.coerce, executor=registry.executor,
-                         max_workers=registry.max_workers, before_call=registry.before_call,
-                         after_call=registry.after_call)
-        self.merge(registry)
+        self.__dict__.update(vars(registry.copy()))
         self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
         self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
 
@@ -7083,21 +7047,17 @@ class _SearchRegistry(ToolRegistry):
         """Give the schemas of find_tools and of what it found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
+        offered = [self[each] for each in list(self._offered) if each in self and each not in self._disabled]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
-
-    def _is_enabled(self, name: str) -> bool:
-        return bool(super().get_schemas(name))
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name != "find_tools"}
-        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if self._is_enabled(name)][:self._limit]
-        self._offered.update(dict.fromkeys(found))
-        return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+            for tool in self if tool.name not in ("find_tools", *self._disabled)}
+        best = sorted(filter(marks.get, marks), key=lambda name: -marks[name])[:self._limit]
+        self._offered.update(dict.fromkeys(best))
+        return "\n".join(f"{name}: {self[name].description[:200]}" for name in best) or _FOUND_NONE
 
 
 def _words_in(text: str) -> set[str]:
