@@ -6202,6 +6202,7 @@ _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on 
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
 _IN_BRACES = r"\{([^{}]+)\}"
+_BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
 _Object = Mapping[str, Any]                 # as it stands in the document
 _Pairs = list[tuple[str, str]]              # names and encoded texts
 
@@ -6233,8 +6234,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
         api = _Document(*_openapi_document(spec, timeout), resources or {})
         client = _Client(api, base_url, headers or {}, auth or {}, timeout)
         operations = _operations(api, client, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
-                                    for wished, operation in operations.items()])
+    tools = _make_tools("OpenAPI", [(wished, operation.tool) for wished, operation in operations.items()])
     unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
@@ -6251,9 +6251,20 @@ def _part(node: Any, word: str, kind: type[Any]) -> Any:
 # --- the document
 def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
     """Give (the description as OpenAPI 3 has it, the URL that it came from)."""
-    text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
+    document, uri = spec, ""
+    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+        response = _request("GET", spec, timeout=timeout)
+        if response.status != 200:
+            raise response.error()
+        document, uri = response.text_of(response.read()), response.target.origin + response.target.path
+    elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
+        try:
+            with open(os.fspath(spec), encoding="utf-8-sig") as file:
+                document = file.read()
+        except (OSError, ValueError, TypeError) as error:
+            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
     try:
-        document = spec if text is None else _read_json(text)
+        document = document if isinstance(document, Mapping) else _read_json(document)
     except ValueError as fault:
         raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
@@ -6264,26 +6275,8 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
     return _from_swagger(said) if "swagger" in said else said, uri
 
 
-def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
-    """Give (the text at a URL, in a file, or spec itself where it is the text, the URL)."""
-    if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-        response = _request("GET", spec, timeout=timeout)
-        if response.status != 200:
-            raise response.error()
-        return response.text_of(response.read()), response.target.origin + response.target.path
-    if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
-        return spec, ""
-    try:
-        with open(os.fspath(spec), encoding="utf-8-sig") as file:
-            return file.read(), ""
-    except (OSError, ValueError, TypeError) as error:
-        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
-
-
 # --- Swagger 2.0, said as OpenAPI 3; definitions stay where they are, so references to them lead there
-_COLLECTIONS: dict[str, dict[str, Any]] = {
-    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
-    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
+_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}
 
 
 def _from_swagger(old: _Object) -> dict[str, Any]:
@@ -6293,21 +6286,18 @@ def _from_swagger(old: _Object) -> dict[str, Any]:
             "components": {"schemas": old.get("definitions"), "securitySchemes": old.get("securityDefinitions")}}
 
 
-def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], _Object | None]:
-    """Give (the parameters, the body) of an operation."""
-    given = []
-    for each in parameters:                 # each with a schema of its own; other keywords in that do no harm
-        style = _COLLECTIONS.get(each.get("collectionFormat") or "csv", {}) if each.get("type") == "array" else {}
-        is_file = each.get("type") == "file"
-        given.append({"schema": {"type": "string", "format": "binary"} if is_file else each, **each, **style})
+def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
+    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body)."""
+    given = [{"schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
+              "style": _COLLECTIONS.get(each.get("collectionFormat", "")),
+              "explode": each.get("collectionFormat") == "multi"} for each in parameters]
     bodies = [each for each in given if each["in"] == "body"]
     fields = {each["name"]: each for each in given if each["in"] == "formData"}
     media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
     if fields:
-        needs_parts = any(each.get("type") == "file" for each in fields.values())
-        kinds = {_kind_of(each) for each in media_types}
-        media_types = ["multipart/form-data" if needs_parts or kinds & {"form", "parts"} == {"parts"}
-                       else "application/x-www-form-urlencoded"]
+        has_file = any(each.get("type") == "file" for each in fields.values())
+        forms = {_kind_of(each) for each in media_types} & {"form", "parts"}
+        media_types = ["multipart/form-data" if has_file or forms == {"parts"} else "application/x-www-form-urlencoded"]
         needed = [name for name in fields if fields[name].get("required") is True]
         bodies = [{"required": bool(needed), "encoding": fields, "schema": {
             "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
@@ -6317,24 +6307,22 @@ def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
 @functools.lru_cache(maxsize=1024)
-def _can_be_said(text: Any) -> bool:
+def _can_be_said(pattern: Any) -> bool:
     try:
-        return isinstance(text, str) and bool(Validator({"pattern": text}))
+        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
     except SchemaError:
         return False
 
 
 # keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
-_SAID: dict[str, Callable[[Any], bool]] = {
-    **{each: _FORMS[checked[0]] for each, checked in _KEYWORDS.items()},
-    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
-    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
-    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
-    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
-    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
-    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
-    "pattern": _can_be_said}
+_SAID: dict[str, Callable[[Any], bool]] = {word: _FORMS[form] for word, (form, _) in _KEYWORDS.items()
+                                           if word not in ("$schema", "$defs", "definitions")}
+_SAID |= {word: _FORMS[form] for form, words in {
+    _SCHEMA: "if then else contains unevaluatedItems unevaluatedProperties", _COUNT: "minContains maxContains",
+    "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
+    "an array": "examples", "any value": "default"}.items() for word in words.split()}
+_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True}
 _UNSAID = {word: f"a schema with {word} is not supported" for word in ("$recursiveRef", "$dynamicRef")}
 if Validator.compiler is _Compiler:         # a copy without the chapter schema
     _UNSAID |= {word: str(_needs_chapter(word)) for word in _SAID.keys() - _KEYWORDS if word in _CHAPTER_OF}
@@ -6344,15 +6332,14 @@ def _modern(schema: _Object) -> dict[str, Any]:
     """Give the keywords of one schema as 2020-12 has them."""
     new = {**schema}
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if new.get(keyword) is True and bound in new:
-            new[keyword] = new.pop(bound)
+        if new.get(keyword) is True:
+            new[keyword] = new.pop(bound, None)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    if isinstance(new.get("required"), list):
-        new["required"] = list(dict.fromkeys(new["required"]))
-    if isinstance(new.get("patternProperties"), dict):
-        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
-    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
+    if "patternProperties" in new:
+        new["patternProperties"] = {each: sub for each, sub in _part(new, "patternProperties", dict).items()
+                                    if _can_be_said(each)}
+    return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
 def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
@@ -6366,10 +6353,7 @@ def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
 
 
 class _Document:
-    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
-
-    It is not copied: of most of it nobody wants to know.
-    """
+    """Hold a description, of which nothing is copied that nobody uses, and say its schemas in JSON Schema."""
 
     def __init__(self, root: _Object, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
@@ -6380,6 +6364,10 @@ class _Document:
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
         self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
+        self._extending: dict[str, list[str]] = {}          # a reference -> those to what extends it by an allOf
+        for name, schema in _part(_part(root, "components", dict), "schemas", dict).items():
+            for part in _part(schema, "allOf", list):
+                self._extending.setdefault(_part(part, "$ref", str), []).append(self.home + name)
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6411,34 +6399,27 @@ class _Document:
         return [*(part for each in inner for part in self.parts_of(each, words, (*above, schema))), schema]
 
     def is_read_only(self, schema: Any) -> bool:
-        try:
+        with contextlib.suppress(ToolDefinitionError):      # told where the schema is said
             return any(part.get("readOnly") is True for part in self.parts_of(schema))
-        except ToolDefinitionError:         # told where the schema is said
-            return False
+        return False
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
-        """Say a schema, without what is not for requests; `used` collects the names in $defs.
-
-        `reference` leads to a definition, which others may extend.
-        """
+        """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
         if not isinstance(schema, Mapping):
             return schema is not False
         faults = [_UNSAID[word] for word in schema if word in _UNSAID]
         if faults:
             raise ToolDefinitionError(faults[0])
-        schema, teller, kinds = self._kinds(self._merged(schema, reference), reference)
-        hidden = {name for name, each in _part(schema, "properties", dict).items() if self.is_read_only(each)}
+        own_kinds = reference if "discriminator" in schema else ""
+        schema, teller, kinds = self._kinds(self._merged(schema, reference), own_kinds)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
-                argument = self._named(argument, used)
-            elif word == "required":
-                argument = [name for name in argument if name not in hidden]
+                said[word] = self._named(argument, used)
             elif word == "properties":
-                argument = self._properties(schema, used, hidden)
+                said[word] = self._properties(argument, _part(schema, "required", list), used)
             else:
-                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
-            said[word] = argument
+                said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
         if kinds:
             said["anyOf"] = [self._kind(each, self.said(each, used), teller, values) for each, values in kinds]
         if said.get("format") == "binary":
@@ -6449,53 +6430,49 @@ class _Document:
             said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
         return said
 
-    def _properties(self, schema: _Object, used: list[str], hidden: Collection[str]) -> dict[str, Any]:
+    def _properties(self, schemas: _Object, required: list[Any], used: list[str]) -> dict[str, Any]:
         kept = {}
-        for name, each in schema["properties"].items():
+        for name, each in schemas.items():
             try:
-                if name not in hidden:
-                    kept[name] = self.said(each, used)
+                kept[name] = self.said(each, used)
             except ToolRegError:            # an optional one costs itself
-                if name in _part(schema, "required", list):
+                if name in required:
                     raise
         return kept
 
     def _merged(self, schema: _Object, reference: str) -> _Object:
-        """Say what extends others by an allOf as one schema: so each part leaves room for what the others add."""
+        """Say what extends others by an allOf as one schema, where each part leaves room for what the others add.
+
+        What is read-only is left out, whichever part says so.
+        """
         branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
-        if not (len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)):
+        extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
+        if not (own or extends):
             return schema
         merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in self.parts_of(schema):
+        for part in self.parts_of(schema) if extends else [schema]:
             for name, each in _part(part, "properties", dict).items():
                 properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
             required += _part(part, "required", list)
-            tells = part is schema or not {"oneOf", "anyOf"}.isdisjoint(part)       # its discriminator is ours
             rest = {word: argument for word, argument in part.items()
-                    if word not in ("$ref", "allOf", "properties", "required") and (tells or word != "discriminator")
-                    and (argument is not False or part is schema)}                  # that a part is closed is not ours
+                    if word not in ("$ref", "allOf", "properties", "required")
+                    and (argument is not False or part is schema)}      # that a part is closed is not ours
             if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
                 merged |= rest
             else:
                 others.append(rest)
-        more = {"properties": properties, "required": required, "allOf": others}
-        return {**merged, **{word: argument for word, argument in more.items() if argument}}
+        hidden = {name for name, each in properties.items() if self.is_read_only(each)}
+        if properties:
+            merged["properties"] = {name: each for name, each in properties.items() if name not in hidden}
+        if required:
+            merged["required"] = [*dict.fromkeys(each for each in required if isinstance(each, str) and each not in hidden)]
+        return {**merged, "allOf": others}
 
     # --- kinds of one thing, which a property tells apart
-    @functools.cached_property
-    def _extending(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        for name, schema in _part(_part(self.root, "components", dict), "schemas", dict).items():
-            for part in _part(schema, "allOf", list):
-                found.setdefault(_part(part, "$ref", str), []).append(self.home + name)
-        return found
-
     def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
         """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
 
-        Its kinds are the branches of its oneOf or anyOf: a value may fit several of these until the property is read;
-        or else what its mapping lists, or what extends it.
+        They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
         """
         told, values = schema.get("discriminator"), dict[str, list[str]]()
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
@@ -6505,7 +6482,7 @@ class _Document:
         if not teller or len(choices) > 1 or not (choices or reference):
             return schema, "", []
         bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
-        if choices:
+        if choices:                         # a value may fit several of these until the property is read
             return bare, teller, [(each, values.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
         if not values:
             found = [reference]
@@ -6545,16 +6522,11 @@ class _Document:
             self._definitions[name] = self.said(schema, used, reference), used
         return self._definitions[name]
 
-    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+    def definitions_of(self, *used: str) -> dict[str, Any]:
         """Give the $defs that are needed where some are used; what needs the same shares it."""
-        needed = [self._needed.get(name) or self._reach(name) for name in dict.fromkeys(used)]
-        largest = max(needed, key=len, default={})
-        if all(each is largest or each.keys() <= largest.keys() for each in needed):
-            return largest
-        return {name: schema for each in needed for name, schema in each.items()}
-
-    def _reach(self, start: str) -> dict[str, Any]:
-        found, waiting, known = dict[str, Any](), [start], list[dict[str, Any]]()
+        if len(used) == 1 and used[0] in self._needed:
+            return self._needed[used[0]]
+        found, known, waiting = dict[str, Any](), list[dict[str, Any]](), [*used]
         for name in waiting:                # it grows meanwhile
             if name in self._needed and name not in found:
                 known.append(self._needed[name])
@@ -6562,8 +6534,10 @@ class _Document:
             elif name not in found:
                 found[name], names = self._definition(name)
                 waiting += names
-        self._needed[start] = next((each for each in known if len(each) == len(found)), found)
-        return self._needed[start]
+        found = next((each for each in known if len(each) == len(found)), found)
+        if len(used) == 1:
+            self._needed[used[0]] = found
+        return found
 
 
 # --- what the program gives to every request
@@ -6572,20 +6546,32 @@ class _Client:
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        if base_url is not None and _target_of(base_url) and not set("?#{").isdisjoint(base_url):
+            raise ToolDefinitionError("base_url: takes no query, fragment or variable")
+        self.uri, self.base_url, self.headers, self.timeout = api.uri, base_url, _headers_of(headers, {}), timeout
         nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
         schemes = {name: api.follow(nodes[name]) for name in nodes}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
         self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
-    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
-        """Give the credentials of the first way in for which all are there."""
-        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
-        self.sent.update(*ways[:1])
-        return [self.credentials[name] for way in ways[:1] for name in way]
+    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
+        """Give (where it goes, its name there, the text)."""
+        from base64 import b64encode
+        secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+        if scheme is None:
+            raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
+        if not isinstance(secret, str):
+            raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
+        kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+        if kind in ("apikey header", "apikey query", "apikey cookie"):
+            return scheme["in"], scheme["name"], secret
+        if kind in ("basic", "http basic"):             # Swagger's word, and OpenAPI's
+            return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
+        if kind in ("http bearer", "oauth2", "openidconnect"):
+            return "header", "authorization", f"Bearer {secret}"
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
 
     def base_for(self, servers: Iterable[_Object]) -> str:
         """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
@@ -6596,44 +6582,10 @@ class _Client:
             for name, variable in _part(server, "variables", dict).items():
                 url = url.replace(f"{{{name}}}", str(variable.get("default", *_part(variable, "enum", list)[:1])))
             urls.append(urljoin(self.uri, url))
-        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
+        return next((url.rstrip("/") for url in urls if re.match("https?://[^?#{]+$", url)), "")
 
 
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (where it goes, its name there, the text)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None:
-        raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
-    if not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query", "apikey cookie"):
-        return scheme["in"], scheme["name"], secret
-    if kind in ("basic", "http basic"):     # Swagger's word, and OpenAPI's
-        return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
-    if kind in ("http bearer", "oauth2", "openidconnect"):
-        return "header", "authorization", f"Bearer {secret}"
-    raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-
-
-def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
-        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-    return url.rstrip("/")
-
-
-# --- the operations
-class _Operation(NamedTuple):
-    method: str
-    key: str                    # a path, as it stands in the document
-    node: _Object
-    parameters: list[Any]       # of the path, and its own, which win
-    security: Any
-    base: str                   # the URL of a server, not checked yet, or nothing
-    name: str = ""              # one that no choice of operations changes
-
-
+# --- which operations there are
 def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
                 exclude: Iterable[str]) -> dict[str, _Operation]:
     """Give the operations that were chosen, by the names that they wish for."""
@@ -6646,16 +6598,10 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
         item = item if isinstance(item, Mapping) else {}
         nodes = {method.upper(): item.get(method) for method in _METHODS}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
-            if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
-                continue
-            wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-            servers = (_part(node, "servers", list) or _part(item, "servers", list)
-                       or _part(api.root, "servers", list) or [{"url": "/"}])
-            parameters = [*_part(item, "parameters", list), *_part(node, "parameters", list)]
-            security = (api.root if node.get("security") is None else node).get("security")
-            found[wished] = _Operation(method, str(key), node, [each for each in parameters if each], security,
-                                       client.base_for(servers))
+            if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
+                wished = str(node.get("operationId") or "")
+                wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+                found[wished] = _Operation(api, client, method, str(key), item, node)
     chosen = set(found) if include is None else _meant_by(found, "include", include)
     chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
@@ -6664,8 +6610,9 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
         raise ToolDefinitionError(_NO_SERVER)
     plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
     twice = {name for name, after in zip(plain, plain[1:]) if name == after}
-    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
-            for wished, each in found.items() if wished in chosen}
+    for wished, each in found.items():
+        each.name = _legal_name(wished, distinct=_legal_name(wished) in twice - {wished})
+    return {wished: found[wished] for wished in found if wished in chosen}
 
 
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6673,8 +6620,7 @@ def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterabl
     import difflib
     import fnmatch
     chosen: set[str] = set()
-    words = {wished: {wished, each.key, each.method, each.method.lower(), *map(str, _part(each.node, "tags", list))}
-             for wished, each in operations.items()}
+    words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
         pattern = re.sub(r"([\[\]?])", r"[\1]", word)       # of all that could have a meaning, only * has one
         hits = {wished for wished, own in words.items() if any(fnmatch.fnmatchcase(each, pattern) for each in own)}
@@ -6685,91 +6631,6 @@ def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterabl
                                       + (f" (near: {_listed(near)})" if near else ""))
         chosen |= hits
     return chosen
-
-
-@_reading()
-def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it."""
-    method, key, node, parameters, *_ = operation
-    given = [*{(each["in"], each["name"]): each for each in map(api.follow, parameters)}.values()]
-    body_node = node.get("requestBody")
-    if "swagger" in api.root:
-        given, body_node = _swagger_operation(api.root, node, given)
-    body = _Body(api, body_node)
-    places: dict[str, _Place] = {}
-    properties: dict[str, Any] = {}
-    used: list[str] = []
-    left_out: list[str] = []
-    for place in (*_parameter_places(api, client, key, given), *body.places):
-        references: list[str] = []
-        try:
-            _pairs_of(place)
-            schema = api.said(place.schema, references)
-            api.definitions_of(references)
-        except ToolRegError as fault:
-            if place.needed:
-                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
-            left_out.append(f"{place.name}: {fault}")
-            continue
-        used += references
-        argument = _argument_name(place, places)
-        places[argument], properties[argument] = place, _told(place, argument, schema)
-    schema = {"type": "object", "properties": properties, "additionalProperties": False,
-              "required": [argument for argument, place in places.items() if place.needed]}
-    about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
-    tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
-    tool.__dict__.update(
-        name=operation.name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
-        parameters={**schema, "$defs": api.definitions_of(used)} if used else schema,
-        func=_operation_call(client, operation, places, body),
-        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
-    return tool
-
-
-# --- the arguments
-class _Place(NamedTuple):
-    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
-
-    where: str          # as a parameter's `in`, "field" or "whole"
-    name: str
-    needed: bool
-    schema: Any
-    node: _Object       # which says how it is written
-
-
-def _parameter_places(api: _Document, client: _Client, key: str, nodes: list[_Object]) -> list[_Place]:
-    in_path = {node["name"] for node in nodes if node["in"] == "path"}
-    differing = in_path.symmetric_difference(re.findall(_IN_BRACES, re.split("[?#]", key)[0]))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    places = []
-    for node in nodes:
-        content = [api.follow(each) for each in _part(node, "content", dict).values()]
-        places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
-                             next(iter(content), node).get("schema", {}), node))
-    return [place for place in places if (place.where, place.name.lower()) not in client.hidden]
-
-
-def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
-    """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
-    if name in taken:
-        name += f"_{'body' if place.where in ('field', 'whole') else place.where}"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _told(place: _Place, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    if not isinstance(schema, dict):
-        return schema
-    texts = [_part(place.node, "description", str) or schema.get("description", ""),
-             "" if argument.startswith(place.name) else f"(sent as {place.name})"]
-    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
-    return {**schema, **{word: said for word, said in more.items() if said}}
 
 
 # --- how an argument is written: as pairs of a name and an encoded text
@@ -6800,30 +6661,56 @@ _STYLES: dict[str, Callable[..., _Pairs]] = {
     "pipeDelimited": _separated("%7C"), "deepObject": _nested,
     "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
-_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
-    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), **dict.fromkeys(
+    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
-def _pairs_of(place: _Place, value: Any = None) -> _Pairs:
-    """Write an argument in its style, or say why none can be; null and what is empty are left out."""
-    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
-    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
-    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
-        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
-    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
-        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
-    if style not in _STYLES_IN[where]:
-        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
-    if value in (None, [], {}):
-        return []
-    explode = style == "form" if node.get("explode") is None else node["explode"]
-    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
-    if is_json or (isinstance(value, dict) and where == "field" and "style" not in node):
-        style = "json"
-    safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
-    encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
-    return _STYLES[style](place.name, value, explode, encode)
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a field of the body, or the body."""
+
+    where: str          # a parameter's `in`, or _BODY
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
+
+    def argument(self, taken: Mapping[str, Any]) -> str:
+        """Give the name as a model's API takes it, and other than those that are taken."""
+        name = self.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.name) else _legal_name(self.name)
+        name += f"_{self.where.strip()}" if name in taken else ""
+        while name in taken:
+            name += "_"
+        return name
+
+    def told(self, argument: str, schema: Any) -> Any:
+        """Add to a schema what stands beside it, and the name that is sent where the argument's is another."""
+        if not isinstance(schema, dict):
+            return schema
+        texts = [_part(self.node, "description", str) or schema.get("description", ""),
+                 "" if argument.startswith(self.name) else f"(sent as {self.name})"]
+        more = {"description": " ".join(filter(None, texts)), "deprecated": self.node.get("deprecated") is True}
+        return {**schema, **{word: said for word, said in more.items() if said}}
+
+    def pairs(self, value: Any = None) -> _Pairs:
+        """Write a value in its style, or say why none can be; null and what is empty are left out."""
+        where, node, contents = self.where, self.node, list(_part(self.node, "content", dict))
+        style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+        if where not in _STYLES_IN or (where == "header" and self.name.lower() in _OWN_HEADERS):
+            raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+        if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+            raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+        if style not in _STYLES_IN[where]:
+            raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+        if value in (None, [], {}):
+            return []
+        explode = style == "form" if node.get("explode") is None else node["explode"]
+        is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+        if is_json or (isinstance(value, dict) and where == _BODY and not node.get("style")):
+            style = "json"
+        safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
+        encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
+        return _STYLES[style](self.name, value, explode, encode)
 
 
 def _percent_encoded(text: str, safe: str = "") -> str:
@@ -6860,13 +6747,14 @@ class _Body:
         content = api.follow(contents.get(media_type)) or {}
         self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        self.schema, self.files = content.get("schema", {}), dict[str, _Object]()       # files: field -> its schema
+        self.schema, self.files = content.get("schema", {}), dict[str, Any]()           # files: field -> its schema
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
             told = api.follow(self.schema)
             self.schema = {"type": "string", **{word: told[word] for word in (
                 "description", "contentEncoding", "enum", "format") if word in (told or ())}}
-        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
-        self.places = self._fields(api) or whole
+        fields = self._fields(api)
+        self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
+        self.places = fields or whole[:len(contents)]
 
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
@@ -6882,45 +6770,46 @@ class _Body:
         if self.kind == "parts":
             files = {name: _file_in(api, each) for name, each in properties.items()}
             self.files = {name: file for name, file in files.items() if file}
-        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
-                for name, each in properties.items() if not api.is_read_only(each)]
+        return [self._field(name, name in required, each) for name, each in properties.items()
+                if not api.is_read_only(each)]
 
-    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str]:
+    def _field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
+        return _Place(_BODY, name, needed, schema, _part(self.encoding, name, dict))
+
+    def written(self, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        if not whole and not fields and (not self.needed or not self.places):
+        if not values and (not self.needed or not self.places):
             return None, ""
-        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        body, media_type = _BODIES[self.kind][1](self, values.get("body") if self.is_whole else values)
         return body, media_type or self.type
 
+    def form(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+        pairs = [pair for name, value in fields.items() for pair in self._field(name).pairs(value)]
+        return _joined_pairs(pairs).encode(), ""
 
-def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
-        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
-
-
-def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-    from uuid import uuid4
-    boundary, written = uuid4().hex, b""
-    rows = [(name, each) for name, value in fields.items() if value is not None
-            for each in (value if isinstance(value, list) else [value])]
-    for name, value in rows:
-        data, media_type = _as_bytes(value, body.files.get(name))
-        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
-        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
-        head = f'content-disposition: form-data; name="{quoted}"'
-        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
-            head += f'; filename="{quoted}"'
-            media_type = media_type or "application/octet-stream"
-        head += f"\r\ncontent-type: {media_type}" if media_type else ""
-        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+    def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+        from uuid import uuid4
+        boundary, written = uuid4().hex, b""
+        rows = [(name, each) for name, value in fields.items() if value is not None
+                for each in (value if isinstance(value, list) else [value])]
+        for name, value in rows:
+            data, media_type = _as_bytes(value, self.files.get(name))
+            media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+            quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+            head = f'content-disposition: form-data; name="{quoted}"'
+            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
+                head += f'; filename="{quoted}"'
+                media_type = media_type or "application/octet-stream"
+            head += f"\r\ncontent-type: {media_type}" if media_type else ""
+            written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+        return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
 # the kinds of bodies, the best first: (their media types, what writes them)
 _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
     "json": (r"application/json|.+\+json|application/\*|\*/\*",
              lambda body, value: (_printable(_write_json(value)).encode(), "")),
-    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "form": (r"application/x-www-form-urlencoded", _Body.form), "parts": (r"multipart/form-data", _Body.multipart),
     "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
     "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
 
@@ -6954,37 +6843,105 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- the request, and its answer
-def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
-                    body: _Body) -> Callable[..., Any]:
-    """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
+# --- an operation
+class _Operation:
+    """Hold an operation: the words by which it is chosen, what it takes, and how that is sent.
 
-    On purpose a closure: the repr of a tool must not show credentials.
+    Its repr shows no credentials.
     """
-    if not operation.base:
-        raise ToolDefinitionError(_NO_SERVER)
-    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
-    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
-    secrets = client.secrets_for(operation.security)
-    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
 
-    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
-        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
-        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+    def __init__(self, api: _Document, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.api, self.client, self.method, self.key, self.node, self.name = api, client, method, key, node, ""
+        self.words = {key, method, method.lower(), *map(str, _part(node, "tags", list))}
+        self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
+        servers = [_part(part, "servers", list) for part in (node, item, api.root)]
+        self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
+
+    @_reading()
+    def tool(self, _legal: str) -> Tool:
+        """Make the tool, or refuse it."""
+        api, node = self.api, self.node
+        self.places: dict[str, _Place] = {}
+        properties: dict[str, Any] = {}
+        used: list[str] = []
+        left_out: list[str] = []
+        for place in self._places():
+            references: list[str] = []
+            try:
+                place.pairs()
+                schema = api.said(place.schema, references)
+                for name in references:
+                    api.definitions_of(name)
+            except ToolRegError as fault:
+                if place.needed:
+                    raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+                left_out.append(f"{place.name}: {fault}")
+                continue
+            used += references
+            argument = place.argument(self.places)
+            self.places[argument], properties[argument] = place, place.told(argument, schema)
+        self._prepare()
+        schema = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in self.places.items() if place.needed]}
+        about = {"method": self.method, "path": self.key, "deprecated": node.get("deprecated") is True,
+                 "left_out": left_out}
+        texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
+        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if about["deprecated"] else [])]
+        tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
+        tool.__dict__.update(
+            name=self.name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
+            parameters={**schema, "$defs": api.definitions_of(*used)} if used else schema,
+            metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
+        return tool
+
+    def _places(self) -> list[_Place]:
+        """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
+        api, places = self.api, list[_Place]()
+        nodes = [*{(each["in"], each["name"]): each for each in map(api.follow, self.parameters)}.values()]
+        body = self.node.get("requestBody")
+        if "swagger" in api.root:
+            nodes, body = _swagger_operation(api.root, self.node, nodes)
+        in_path = {node["name"] for node in nodes if node["in"] == "path"}
+        differing = in_path.symmetric_difference(re.findall(_IN_BRACES, re.split("[?#]", self.key)[0]))
+        if differing:
+            raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+        for node in nodes:
+            content = [api.follow(each) for each in _part(node, "content", dict).values()]
+            places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
+                                 next(iter(content), node).get("schema", {}), node))
+        self.body = _Body(api, body)
+        return [*(place for place in places if (place.where, place.name.lower()) not in self.client.hidden),
+                *self.body.places]
+
+    def _prepare(self) -> None:
+        """Find what every call sends: to whom, and the credentials of the first way in for which all are there."""
+        if not self.base or not _target_of(self.base):
+            raise ToolDefinitionError(_NO_SERVER)
+        path, _, self.fixed = self.key.partition("#")[0].partition("?")
+        self.path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")   # every second is a name
+        security = (self.api.root if self.node.get("security") is None else self.node).get("security")
+        ways = [way for way in security or () if way and way.keys() <= self.client.credentials.keys()]
+        self.client.sent.update(*ways[:1])
+        self.secrets = [self.client.credentials[name] for way in ways[:1] for name in way]
+        self.headers = _headers_of({name: text for where, name, text in self.secrets if where == "header"},
+                                   self.client.headers)
+
+    def _pairs_in(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
         return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
-    def call(**arguments: Any) -> Any:
-        given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in pairs_in("header", given)}
-        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
-        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
-                                          [value for place, value in given if place.where == "whole"])
+    def call(self, **arguments: Any) -> Any:
+        """Make the request that the arguments mean, and give what the answer holds."""
+        given = [(self.places[name], value) for name, value in arguments.items()]
+        headers = {name.lower(): text for name, text in self._pairs_in("header", given)}
+        cookie = _joined_pairs(self._pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
+        data, content_type = self.body.written({place.name: value for place, value in given if place.where == _BODY})
         headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
-        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
-        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
-        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
-                                   timeout=client.timeout))
-    return call
+        query = "&".join(filter(None, (self.fixed, _joined_pairs(self._pairs_in("query", given)))))
+        url = self.base + _path(self.path_parts, dict(self._pairs_in("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(self.method, url, headers=headers | self.headers, body=data,
+                                   timeout=self.client.timeout))
 
 
 def _path(parts: list[str], values: Mapping[str, str]) -> str:
