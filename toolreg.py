@@ -6234,7 +6234,7 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
         api = _Document(*_openapi_document(spec, timeout), resources or {})
         client = _Client(api, base_url, headers or {}, auth or {}, timeout)
         operations = _operations(api, client, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, operation.tool) for wished, operation in operations.items()])
+    tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
@@ -6465,7 +6465,8 @@ class _Document:
         if properties:
             merged["properties"] = {name: each for name, each in properties.items() if name not in hidden}
         if required:
-            merged["required"] = [*dict.fromkeys(each for each in required if isinstance(each, str) and each not in hidden)]
+            wanted = (name for name in required if isinstance(name, str) and name not in hidden)
+            merged["required"] = [*dict.fromkeys(wanted)]
         return {**merged, "allOf": others}
 
     # --- kinds of one thing, which a property tells apart
@@ -6587,8 +6588,8 @@ class _Client:
 
 # --- which operations there are
 def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
-                exclude: Iterable[str]) -> dict[str, _Operation]:
-    """Give the operations that were chosen, by the names that they wish for."""
+                exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
+    """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
     for key, given in _part(api.root, "paths", dict).items():
         try:
@@ -6601,7 +6602,7 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
                 wished = str(node.get("operationId") or "")
                 wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-                found[wished] = _Operation(api, client, method, str(key), item, node)
+                found[wished] = _Operation(api.root, client, method, str(key), item, node)
     chosen = set(found) if include is None else _meant_by(found, "include", include)
     chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
@@ -6610,9 +6611,8 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
         raise ToolDefinitionError(_NO_SERVER)
     plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
     twice = {name for name, after in zip(plain, plain[1:]) if name == after}
-    for wished, each in found.items():
-        each.name = _legal_name(wished, distinct=_legal_name(wished) in twice - {wished})
-    return {wished: found[wished] for wished in found if wished in chosen}
+    return [(wished, functools.partial(each.tool, api, _legal_name(wished, _legal_name(wished) in twice - {wished})))
+            for wished, each in found.items() if wished in chosen]
 
 
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
@@ -6637,13 +6637,11 @@ def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterabl
 def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
     """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
     def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        if isinstance(value, dict):
-            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
-            equals = "=" if explode else between
-            texts = [encode(key) + equals + text for key, text in pairs]
-        else:
-            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
-            pairs = [(name, text) for text in texts]
+        is_object, listed = isinstance(value, dict), value if isinstance(value, list) else [value]
+        items = value.items() if is_object else [(name, each) for each in listed]
+        pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
+        equals = "=" if explode else between
+        texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
         return pairs if explode and may_explode else [(name, between.join(texts))]
     return write
 
@@ -6747,7 +6745,7 @@ class _Body:
         content = api.follow(contents.get(media_type)) or {}
         self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        self.schema, self.files = content.get("schema", {}), dict[str, Any]()           # files: field -> its schema
+        self.schema = content.get("schema", {})
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
             told = api.follow(self.schema)
             self.schema = {"type": "string", **{word: told[word] for word in (
@@ -6755,9 +6753,10 @@ class _Body:
         fields = self._fields(api)
         self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
         self.places = fields or whole[:len(contents)]
+        self.files = {place.name: _file_in(api, place.schema) for place in fields if self.kind == "parts"}
 
     def _fields(self, api: _Document) -> list[_Place]:
-        """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
+        """Give the properties of a plain object that is closed or silent: each is an argument.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
@@ -6767,9 +6766,6 @@ class _Body:
                 or not properties.keys() >= {*required}
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        if self.kind == "parts":
-            files = {name: _file_in(api, each) for name, each in properties.items()}
-            self.files = {name: file for name, file in files.items() if file}
         return [self._field(name, name in required, each) for name, each in properties.items()
                 if not api.is_read_only(each)]
 
@@ -6793,11 +6789,12 @@ class _Body:
         rows = [(name, each) for name, value in fields.items() if value is not None
                 for each in (value if isinstance(value, list) else [value])]
         for name, value in rows:
-            data, media_type = _as_bytes(value, self.files.get(name))
+            file = self.files.get(name)
+            data, media_type = _as_bytes(value, file)
             media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
             quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
             head = f'content-disposition: form-data; name="{quoted}"'
-            if isinstance(value, (Media, bytes, bytearray)) or name in self.files:
+            if file or isinstance(value, (Media, bytes, bytearray)):
                 head += f'; filename="{quoted}"'
                 media_type = media_type or "application/octet-stream"
             head += f"\r\ncontent-type: {media_type}" if media_type else ""
@@ -6845,33 +6842,30 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
 
 # --- an operation
 class _Operation:
-    """Hold an operation: the words by which it is chosen, what it takes, and how that is sent.
+    """Hold an operation: the words by which it is chosen, what it takes, and how that is sent; in no repr a secret."""
 
-    Its repr shows no credentials.
-    """
-
-    def __init__(self, api: _Document, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
-        self.api, self.client, self.method, self.key, self.node, self.name = api, client, method, key, node, ""
+    def __init__(self, root: _Object, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.client, self.method, self.key, self.node = client, method, key, node
         self.words = {key, method, method.lower(), *map(str, _part(node, "tags", list))}
         self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
-        servers = [_part(part, "servers", list) for part in (node, item, api.root)]
+        servers = [_part(part, "servers", list) for part in (node, item, root)]
         self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
+        self.security = (root if node.get("security") is None else node).get("security")
+        path, _, self.query = key.partition("#")[0].partition("?")
+        self.path = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")      # every second is a name
 
     @_reading()
-    def tool(self, _legal: str) -> Tool:
+    def tool(self, api: _Document, name: str, _legal: str) -> Tool:
         """Make the tool, or refuse it."""
-        api, node = self.api, self.node
         self.places: dict[str, _Place] = {}
-        properties: dict[str, Any] = {}
-        used: list[str] = []
-        left_out: list[str] = []
-        for place in self._places():
+        properties, used, left_out = dict[str, Any](), list[str](), list[str]()
+        for place in self._places(api):
             references: list[str] = []
             try:
                 place.pairs()
                 schema = api.said(place.schema, references)
-                for name in references:
-                    api.definitions_of(name)
+                for each in references:
+                    api.definitions_of(each)
             except ToolRegError as fault:
                 if place.needed:
                     raise ToolDefinitionError(f"{place.name}: {fault}") from fault
@@ -6883,76 +6877,71 @@ class _Operation:
         self._prepare()
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
-        about = {"method": self.method, "path": self.key, "deprecated": node.get("deprecated") is True,
-                 "left_out": left_out}
-        texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if about["deprecated"] else [])]
+        is_deprecated = self.node.get("deprecated") is True
+        about = {"method": self.method, "path": self.key, "deprecated": is_deprecated, "left_out": left_out}
+        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
+        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if is_deprecated else [])]
+        tags = map(str, _part(self.node, "tags", list))
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
         tool.__dict__.update(
-            name=self.name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
+            name=name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
             parameters={**schema, "$defs": api.definitions_of(*used)} if used else schema,
-            metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
+            metadata=ToolMetadata(source="openapi", tags=tags, extra={"openapi": about}))
         return tool
 
-    def _places(self) -> list[_Place]:
+    def _places(self, api: _Document) -> list[_Place]:
         """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
-        api, places = self.api, list[_Place]()
         nodes = [*{(each["in"], each["name"]): each for each in map(api.follow, self.parameters)}.values()]
         body = self.node.get("requestBody")
         if "swagger" in api.root:
             nodes, body = _swagger_operation(api.root, self.node, nodes)
-        in_path = {node["name"] for node in nodes if node["in"] == "path"}
-        differing = in_path.symmetric_difference(re.findall(_IN_BRACES, re.split("[?#]", self.key)[0]))
+        differing = {node["name"] for node in nodes if node["in"] == "path"}.symmetric_difference(self.path[1::2])
         if differing:
             raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+        self.body, places = _Body(api, body), list[_Place]()
         for node in nodes:
             content = [api.follow(each) for each in _part(node, "content", dict).values()]
             places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
                                  next(iter(content), node).get("schema", {}), node))
-        self.body = _Body(api, body)
         return [*(place for place in places if (place.where, place.name.lower()) not in self.client.hidden),
                 *self.body.places]
 
     def _prepare(self) -> None:
-        """Find what every call sends: to whom, and the credentials of the first way in for which all are there."""
+        """Find to whom every call goes, and the credentials of the first way in for which all are there."""
         if not self.base or not _target_of(self.base):
             raise ToolDefinitionError(_NO_SERVER)
-        path, _, self.fixed = self.key.partition("#")[0].partition("?")
-        self.path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")   # every second is a name
-        security = (self.api.root if self.node.get("security") is None else self.node).get("security")
-        ways = [way for way in security or () if way and way.keys() <= self.client.credentials.keys()]
+        ways = [way for way in self.security or () if way and way.keys() <= self.client.credentials.keys()]
         self.client.sent.update(*ways[:1])
         self.secrets = [self.client.credentials[name] for way in ways[:1] for name in way]
-        self.headers = _headers_of({name: text for where, name, text in self.secrets if where == "header"},
-                                   self.client.headers)
-
-    def _pairs_in(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
-        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
-        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
-        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
+        headers = {name: text for where, name, text in self.secrets if where == "header"}
+        self.headers = _headers_of(headers, self.client.headers)
 
     def call(self, **arguments: Any) -> Any:
         """Make the request that the arguments mean, and give what the answer holds."""
         given = [(self.places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in self._pairs_in("header", given)}
-        cookie = _joined_pairs(self._pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
+        headers = {name.lower(): text for name, text in self._pairs("header", given)}
+        cookie = _joined_pairs(self._pairs("cookie", given, "=+/:@!$-._~"), "; ")
         data, content_type = self.body.written({place.name: value for place, value in given if place.where == _BODY})
         headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
-        query = "&".join(filter(None, (self.fixed, _joined_pairs(self._pairs_in("query", given)))))
-        url = self.base + _path(self.path_parts, dict(self._pairs_in("path", given))) + (f"?{query}" if query else "")
+        query = "&".join(filter(None, (self.query, _joined_pairs(self._pairs("query", given)))))
+        url = self.base + self._filled(dict(self._pairs("path", given))) + (f"?{query}" if query else "")
         return _answer_in(_request(self.method, url, headers=headers | self.headers, body=data,
                                    timeout=self.client.timeout))
 
+    def _pairs(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
+        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
-def _path(parts: list[str], values: Mapping[str, str]) -> str:
-    """Fill a path so that no value can leave its segment; every second part is the name of one."""
-    from urllib.parse import quote, unquote
-    path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
-                   for at, part in enumerate(parts))
-    steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
-    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
-    return path
+    def _filled(self, values: Mapping[str, str]) -> str:
+        """Fill the path so that no value can leave its segment."""
+        from urllib.parse import quote, unquote
+        path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
+                       for at, part in enumerate(self.path))
+        steps = re.split(r"[/\\]", unquote(path))           # as a server might that decodes before it splits
+        if not all(map(values.get, self.path[1::2])) or not {".", ".."}.isdisjoint(steps):
+            raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
+        return path
 
 
 def _answer_in(response: _Response) -> Any:
