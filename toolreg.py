@@ -6475,23 +6475,22 @@ class _Document:
 
         They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
         """
-        told, values = schema.get("discriminator"), dict[str, list[str]]()
+        told, found = schema.get("discriminator"), [reference]
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
-        for value, each in _part(told, "mapping", dict).items():
-            values.setdefault(each if re.search("[/#]", each) else self.home + each, []).append(value)
         choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
         if not teller or len(choices) > 1 or not (choices or reference):
             return schema, "", []
+        mapping = {value: each if re.search("[/#]", each) else self.home + each
+                   for value, each in _part(told, "mapping", dict).items()}
+        for each in found if not choices and not mapping else ():       # it grows meanwhile
+            found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+        mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
         bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
+        kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
         if choices:                         # a value may fit several of these until the property is read
-            return bare, teller, [(each, values.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
-        if not values:
-            found = [reference]
-            for each in found:              # it grows meanwhile
-                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
-            values = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
-        kinds = [(bare if each == reference else {"$ref": each}, own) for each, own in values.items()]
-        return {} if kinds else schema, teller, kinds
+            return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
+        rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
+        return {} if rows else schema, teller, rows
 
     def _kind(self, schema: Any, said: Any, teller: str, values: list[str]) -> Any:
         """Add the values that mean a kind, unless it says others itself."""
@@ -6513,16 +6512,6 @@ class _Document:
         used.append(name)
         return f"#/$defs/{name}"
 
-    def _definition(self, name: str) -> tuple[Any, list[str]]:
-        """Give (a definition, the names in it)."""
-        if name not in self._definitions:
-            reference, used = self._references[name], list[str]()
-            schema = self.target(reference)
-            if _part(schema, "$recursiveAnchor", bool):
-                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
-            self._definitions[name] = self.said(schema, used, reference), used
-        return self._definitions[name]
-
     def definitions_of(self, *used: str) -> dict[str, Any]:
         """Give the $defs that are needed where some are used; what needs the same shares it."""
         if len(used) == 1 and used[0] in self._needed:
@@ -6533,7 +6522,13 @@ class _Document:
                 known.append(self._needed[name])
                 found |= known[-1]
             elif name not in found:
-                found[name], names = self._definition(name)
+                if name not in self._definitions:
+                    names, reference = list[str](), self._references[name]
+                    schema = self.target(reference)
+                    if _part(schema, "$recursiveAnchor", bool):
+                        schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+                    self._definitions[name] = self.said(schema, names, reference), names
+                found[name], names = self._definitions[name]
                 waiting += names
         found = next((each for each in known if len(each) == len(found)), found)
         if len(used) == 1:
@@ -6618,12 +6613,11 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
     import difflib
-    import fnmatch
     chosen: set[str] = set()
     words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
-        pattern = re.sub(r"([\[\]?])", r"[\1]", word)       # of all that could have a meaning, only * has one
-        hits = {wished for wished, own in words.items() if any(fnmatch.fnmatchcase(each, pattern) for each in own)}
+        fits = re.compile(".*".join(map(re.escape, word.split("*")))).fullmatch
+        hits = {wished for wished, own in words.items() if any(map(fits, own))}
         if not hits:
             folded = {each.lower(): each for each in sorted(set().union(*words.values()), reverse=True)}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
@@ -6753,7 +6747,7 @@ class _Body:
         fields = self._fields(api)
         self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
         self.places = fields or whole[:len(contents)]
-        self.files = {place.name: _file_in(api, place.schema) for place in fields if self.kind == "parts"}
+        self.files = {place.name: self._file_in(api, place.schema) for place in fields if self.kind == "parts"}
 
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
@@ -6778,6 +6772,13 @@ class _Body:
             return None, ""
         body, media_type = _BODIES[self.kind][1](self, values.get("body") if self.is_whole else values)
         return body, media_type or self.type
+
+    def _file_in(self, api: _Document, schema: Any) -> _Object | None:
+        """Give the schema of the file that a field holds, alone, in a list, or among other types."""
+        texts = [part for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items"))
+                 if part.get("type", "string") in ("string", ["string"])]
+        return next((text for text in texts if text.get("format") == "binary" or "contentMediaType" in text
+                     or text.get("contentEncoding") == "base64"), None)
 
     def form(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         pairs = [pair for name, value in fields.items() for pair in self._field(name).pairs(value)]
@@ -6814,15 +6815,6 @@ _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
 def _kind_of(media_type: str) -> str:
     essence = str(media_type).partition(";")[0].strip().lower()
     return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
-
-
-def _file_in(api: _Document, schema: Any) -> _Object | None:
-    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
-    for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items")):
-        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
-        if any(marks) and part.get("type", "string") in ("string", ["string"]):
-            return part
-    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
