@@ -6394,14 +6394,15 @@ class _Document:
         if not isinstance(schema, Mapping) or any(schema is each for each in above):
             return []
         inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
-        for word in words:
-            inner += schema[word] if isinstance(schema.get(word), list) else [schema.get(word)]
+        for found in [schema[word] for word in words if word in schema]:
+            inner += found if isinstance(found, list) else [found]
         return [*(part for each in inner for part in self.parts_of(each, words, (*above, schema))), schema]
 
     def is_read_only(self, schema: Any) -> bool:
-        with contextlib.suppress(ToolDefinitionError):      # told where the schema is said
+        try:
             return any(part.get("readOnly") is True for part in self.parts_of(schema))
-        return False
+        except ToolDefinitionError:         # told where the schema is said
+            return False
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
         """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
@@ -6514,26 +6515,34 @@ class _Document:
 
     def definitions_of(self, *used: str) -> dict[str, Any]:
         """Give the $defs that are needed where some are used; what needs the same shares it."""
-        if len(used) == 1 and used[0] in self._needed:
-            return self._needed[used[0]]
-        found, known, waiting = dict[str, Any](), list[dict[str, Any]](), [*used]
+        found, known, waiting = dict[str, Any](), dict[str, Any](), [*used]
+        users: dict[str, list[str]] = {}
         for name in waiting:                # it grows meanwhile
-            if name in self._needed and name not in found:
-                known.append(self._needed[name])
-                found |= known[-1]
-            elif name not in found:
-                if name not in self._definitions:
-                    names, reference = list[str](), self._references[name]
-                    schema = self.target(reference)
-                    if _part(schema, "$recursiveAnchor", bool):
-                        schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
-                    self._definitions[name] = self.said(schema, names, reference), names
-                found[name], names = self._definitions[name]
+            if name in self._needed and name not in known:
+                needed = self._needed[name]
+                known = needed if known.keys() <= needed.keys() else {**known, **needed}
+            elif name not in known and name not in found:
+                found[name], names = self._definition(name)
                 waiting += names
-        found = next((each for each in known if len(each) == len(found)), found)
-        if len(used) == 1:
-            self._needed[used[0]] = found
-        return found
+                for each in names:
+                    users.setdefault(each, []).append(name)
+        needed = known if found.keys() <= known.keys() else {**known, **found}
+        ring = [*used] if len(used) == 1 else []        # all from which a way leads back need the same
+        for name in ring:
+            if name not in self._needed:
+                self._needed[name] = needed
+                ring += users.get(name, ())
+        return needed
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            used, reference = list[str](), self._references[name]
+            schema = self.target(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            self._definitions[name] = self.said(schema, used, reference), used
+        return self._definitions[name]
 
 
 # --- what the program gives to every request
