@@ -9010,6 +9010,9 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda each: each[0].invoke("find_tools", {"words": each[1]}),
                       zip(runs, ["issue", "branch", "release", "label"] * 2)))
+    again = runs[0].copy(max_result=9)
+    assert offered(again) == ["find_tools"] and "There are 200 of them" in str(again.get_schemas())
+    again.invoke("find_tools", {"words": "label"})
     for run, word in zip(runs, ["issue", "branch", "release", "label"] * 2):
         assert len(offered(run)) == 6 and all(word in name for name in offered(run)[1:])
         assert "create_issue" not in offered(run)

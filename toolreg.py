@@ -6979,18 +6979,20 @@ _FOUND_NONE = "No tool was found. Try other words, or go on without one."
 
 
 def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
-    """Give a registry for one run that offers the tool find_tools, and then what it found (`limit` at a time).
-
-    It has all tools of the given one, as they are now: each can be called, found or not.
-    """
+    """Give a registry for one run: it has all tools, and offers find_tools, then what it found, `limit` at a time."""
     return _SearchRegistry(registry, limit)
 
 
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
-        self.__dict__.update(vars(registry.copy()))
+        self.__dict__.update(vars(ToolRegistry.copy(registry)))
         self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
-        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
+        is_ours = isinstance(registry, _SearchRegistry)
+        self.register(self._find, name="find_tools", description=_FIND.format(len(registry) - is_ours), replace=is_ours)
+
+    def copy(self, **options: Any) -> ToolRegistry:
+        """Give a registry for another run, which has found nothing yet."""
+        return _SearchRegistry(super().copy(**options), self._limit)
 
     def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
         """Give the schemas of find_tools and of what it found."""
