@@ -8700,6 +8700,14 @@ def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
     assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
 
 
+def test_branches_of_branches_are_read_once():
+    deep = {f"S{at}": {"allOf": [{"$ref": f"#/components/schemas/S{at + 1}"}] * 2} for at in range(60)}
+    document = describe(json_body({"$ref": "#/components/schemas/S0"}), method="post", components={
+        "schemas": {**deep, "S60": {"type": "object", "properties": {"n": {"type": "integer"}}}}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"n": 1}}) and not check({"body": {"n": "x"}})
+
+
 def test_what_extends_a_schema_that_holds_itself_may_hold_itself_in_its_place():
     base = {"type": "object", "properties": {"up": {"$ref": "#/components/schemas/Base"}}}
     node = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {

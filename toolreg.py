@@ -6318,16 +6318,16 @@ def _can_be_said(pattern: Any) -> bool:
 
 # keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
-_SAID: dict[str, Callable[[Any], bool]] = {word: _FORMS[form] for word, (form, _) in _KEYWORDS.items()
-                                           if word not in ("$schema", "$defs", "definitions")}
-_SAID |= {word: _FORMS[form] for form, words in {
+_SAID: dict[str, Callable[[Any], bool]] = {each: _FORMS[form] for each, (form, _) in _KEYWORDS.items()
+                                           if each not in ("$schema", "$defs", "definitions")}
+_SAID |= {each: _FORMS[form] for form, more in {
     _SCHEMA: "if then else contains unevaluatedItems unevaluatedProperties", _COUNT: "minContains maxContains",
     "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
-    "an array": "examples", "any value": "default"}.items() for word in words.split()}
+    "an array": "examples", "any value": "default"}.items() for each in more.split()}
 _SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True}
-_UNSAID = {word: f"a schema with {word} is not supported" for word in ("$recursiveRef", "$dynamicRef")}
+_UNSAID = {each: f"a schema with {each} is not supported" for each in ("$recursiveRef", "$dynamicRef")}
 if Validator.compiler is _Compiler:         # a copy without the chapter schema
-    _UNSAID |= {word: str(_needs_chapter(word)) for word in _SAID.keys() - _KEYWORDS if word in _CHAPTER_OF}
+    _UNSAID |= {each: str(_needs_chapter(each)) for each in _SAID.keys() - _KEYWORDS if each in _CHAPTER_OF}
 
 
 def _modern(schema: _Object) -> dict[str, Any]:
@@ -6391,14 +6391,16 @@ class _Document:
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), above: tuple[Any, ...] = ()) -> list[_Object]:
-        """Give all that judges a value: what a schema refers to, what stands under the words, and last itself."""
-        if not isinstance(schema, Mapping) or any(schema is each for each in above):
+    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), seen: set[int] | None = None) -> list[_Object]:
+        """Give all that judges a value, each once: what it refers to, what stands under the words, and last itself."""
+        seen = set() if seen is None else seen
+        if not isinstance(schema, Mapping) or id(schema) in seen:
             return []
+        seen.add(id(schema))
         inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
         for found in [schema[word] for word in words if word in schema]:
             inner += found if isinstance(found, list) else [found]
-        return [*(part for each in inner for part in self.parts_of(each, words, (*above, schema))), schema]
+        return [*(part for each in inner for part in self.parts_of(each, words, seen)), schema]
 
     def is_read_only(self, schema: Any) -> bool:
         try:
