@@ -94,18 +94,15 @@ _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
     "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream",
-    "switch": "",
+    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
-    "importers": "", "network": "HttpError", "http": "HttpModel", "cli": "main trace",
-    "serve": "mcp serve_mcp", "find": "search_registry", "formats": "formats",
+    "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
+    "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
-              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?<",
-    "notes": "note-of-elsewhere",
+              "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
     "types": "class-of-elsewhere type-variable type-alias key-of-a-mapping name-of-a-caller "
              "datetime.timedelta fractions.Fraction ipaddress.IPv4Address ipaddress.IPv6Address",
-    "contracts": "parameters=",
 }
 _CHAPTER_OF = {known: chapter for chapter, listed in _CHAPTERS.items() for known in listed.split()}
 
@@ -235,47 +232,33 @@ def _finite(text: str) -> float:
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make the dict of an object; a name that is there twice is a ValueError: the last would win unseen."""
-    value: dict[str, Any] = {}
-    for name, item in pairs:
-        if name in value:
-            raise ValueError(f"{_shown(name)} is there twice in one object")
-        value[name] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{_shown(twice)} is there twice in one object")
     return value
-
-
-def _may_repeat(text: str, value: Any) -> bool:
-    """Tell whether a name may be twice in an object of a text: then the text has more names than its value."""
-    count, parts = 0, [value]
-    for part in parts:
-        if type(part) is dict:
-            count += len(part)
-            parts += part.values()
-        elif type(part) is list:
-            parts += part
-    return text.count(":") != count and len(re.findall(r'"\s*:', text)) != count
 
 
 # RFC 8259 with two leniencies: raw control characters in strings (models do write them), and a byte order mark
 _DECODER, _DECODER_ONCE = (
     json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite, object_pairs_hook=hook)
     for hook in (None, _once_each))
-_SCAN = _DECODER.scan_once                  # type: ignore[attr-defined]    # reads most texts, and quicker than decode
-_NOT_NESTING = r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)'
 
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    length = len(text)
-    if length > MAX_DEPTH and text.count("[") + length // 4 > MAX_DEPTH:        # {"": are four characters
+    if len(text) > MAX_DEPTH:
         _check_nesting(text)
+    decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
-        value, end = _SCAN(text, 0)
-        if end == length and not (once and _may_repeat(text, value)):
+        value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
+        if end == len(text):
             return value
     except (ValueError, StopIteration):
         pass                                # on purpose: white space around it, or a fault to be told below
     try:
-        return (_DECODER_ONCE if once else _DECODER).decode(text.removeprefix("\ufeff"))
+        return decoder.decode(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -286,13 +269,12 @@ def _read_json(text: str, once: bool = False) -> Any:
 
 def _check_nesting(text: str) -> None:
     """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for bracket in re.sub(_NOT_NESTING, "", text):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        depth = 0
+        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
+            depth += 1 if bracket in "[{" else -1
+            if depth > MAX_DEPTH:
+                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
 def _printable(text: str) -> str:
@@ -303,10 +285,7 @@ def _printable(text: str) -> str:
 
 
 def _json_writer() -> Callable[[Any], str]:
-    """Make what writes JSON text.
-
-    json makes its C encoder anew for every text, which costs more than a short text does; this one is kept.
-    """
+    """Make what writes JSON text; json's C encoder is made once: to make it costs more than a short text does."""
     plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
     try:
         encode = json.encoder.c_make_encoder(       # type: ignore[attr-defined]
@@ -321,12 +300,12 @@ _write_json = _json_writer()
 
 
 def _error_text(error: BaseException) -> str:
-    """Spell an exception with its type and with what a group holds, even one whose `str` is empty or raises."""
-    text = _words_of(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """Spell an exception with its type."""
+    return f"{type(error).__name__}: {_words_of(error)}".removesuffix(": ")
 
 
 def _words_of(error: BaseException) -> str:
+    """Give the text of an exception, with what a group holds; none where its `str` is empty or raises."""
     try:
         text = str(error).strip()
     except Exception:
@@ -355,12 +334,11 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 #    uses 1
 # ---------------------------------------------------------------------------
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
-# the checks that it must pass; a type without a row does not fit. The tables of a schema are joined before any value
-# comes (all of them, or one of them), so that judging a value is a look-up by its type and a few calls. Whatever is
+# the check that it must pass, or None; a type without a row does not fit. The tables of a schema are joined before any
+# value comes (all of them, or one of them), so that judging a value is a look-up by its type and a call. Whatever is
 # slow walks the rules instead: errors, and coercion.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
-#     checks    value -> bool, each for one type of value          n >= 1
-#     tables    type -> the checks to pass; no row: does not fit   of "type": {dict: ()}
+#     tables    type -> the check to pass                          of "type": {dict: None}
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
@@ -368,13 +346,13 @@ MAX_PATTERN = 2_000         # characters in a regular expression; a short one ca
 MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
 
 _Check = Callable[[Any], bool]
-_Table = dict[type, tuple[_Check, ...]]
-_ANYTHING: _Table = dict.fromkeys((dict, list, str, int, float, bool, type(None)), ())
+_Table = dict[type, "_Check | None"]
+_ANYTHING: _Table = dict.fromkeys((dict, list, str, int, float, bool, type(None)))
 _TYPES: dict[str, tuple[str, _Table]] = {
-    "object": ("an object", {dict: ()}), "array": ("an array", {list: ()}), "string": ("a string", {str: ()}),
-    "integer": ("an integer", {int: (), float: (float.is_integer,)}),           # 5.0 is one, true is not
-    "number": ("a number", {float: (math.isfinite,), int: ()}),
-    "boolean": ("a boolean", {bool: ()}), "null": ("null", {type(None): ()}),
+    "object": ("an object", {dict: None}), "array": ("an array", {list: None}), "string": ("a string", {str: None}),
+    "integer": ("an integer", {int: None, float: float.is_integer}),            # 5.0 is one, true is not
+    "number": ("a number", {float: math.isfinite, int: None}),
+    "boolean": ("a boolean", {bool: None}), "null": ("null", {type(None): None}),
 }
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
@@ -382,47 +360,42 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 
 def _only(kinds: Iterable[type], check: _Check) -> _Table:
     """Give the table of a check that is for some types; all others pass."""
-    return {**_ANYTHING, **dict.fromkeys(kinds, (check,))}
+    return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
 def _both(one: _Table, other: _Table) -> _Table:
     """Join tables so that both have to be passed."""
-    if one is _ANYTHING or other is _ANYTHING:
-        return other if one is _ANYTHING else one
-    return {kind: one[kind] + other[kind] for kind in one if kind in other}
+    def joined(first: _Check | None, second: _Check | None) -> _Check | None:
+        if first is None or second is None:
+            return first or second
+        return lambda value: first(value) and second(value)
+    return other if one is _ANYTHING else {kind: joined(one[kind], other[kind]) for kind in one if kind in other}
 
 
-def _one_of(tables: Sequence[_Table]) -> _Table:
+def _either(tables: Sequence[_Table]) -> _Table:
     """Join tables so that one of them has to be passed."""
+    def joined(checks: list[_Check | None]) -> _Check | None:
+        some = [check for check in checks if check]
+
+        def passes_one(value: Any) -> bool:
+            for check in some:
+                if check(value):
+                    return True
+            return False
+        return None if None in checks else some[0] if len(some) == 1 else passes_one
     kinds = dict.fromkeys(kind for table in tables for kind in table)
-    rows = {kind: [table[kind] for table in tables if kind in table] for kind in kinds}
-    return {kind: () if () in some else some[0] if len(some) == 1 else (_any(some),) for kind, some in rows.items()}
+    return {kind: joined([table[kind] for table in tables if kind in table]) for kind in kinds}
 
 
-def _any(rows: list[tuple[_Check, ...]]) -> _Check:
-    def check(value: Any) -> bool:
-        for checks in rows:
-            for test in checks:
-                if not test(value):
-                    break
-            else:
-                return True
-        return False
-    return check
-
-
-def _all(table: _Table) -> _Check:
+def _check_of(table: _Table) -> _Check:
     """Make the check of a table, for any value; what is no JSON value fits only where everything does."""
     def check(value: Any) -> bool:
-        for test in table.get(type(value), others):
-            if not test(value):
-                return False
-        return True
+        test = table.get(type(value), as_plain)
+        return test is None or test(value)
 
     def as_plain(value: Any) -> bool:
         plain = _plain(value)
         return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
-    others = (as_plain,)
     return check
 
 
@@ -508,58 +481,52 @@ def _pointer(document: Any, reference: str) -> Any:
 
 
 # --- patterns: ECMA-262's regular expressions in Python's words
-_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
-           r"u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S])")
-_TOKEN = rf"{_ESCAPE}|\[(?:{_ESCAPE}|[^\]\\])*\]|\(\?<(?![=!])|[\s\S]"
 _SPACE = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _NO_SPACE = (r"\0-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
              r"\u3001-\ufefe\uff00-\U0010ffff")
 _OUTSIDE = {"$": r"\Z", ".": r"[^\n\r\u2028\u2029]", r"\s": f"[{_SPACE}]", r"\S": f"[{_NO_SPACE}]", r"\B": r"(?!\b)",
             "[]": "(?!)", "[^]": r"[\s\S]"}
 _INSIDE = {r"\s": _SPACE, r"\S": _NO_SPACE, "[": r"\[", "&": r"\&", "|": r"\|", "~": r"\~"}
-# by the letter after the backslash: what is spelled otherwise in Python -> (what follows, whether in a class)
+_ESCAPE = (r"\\(?:[pP]\{[^}]*\}|u\{[0-9A-Fa-f]+\}|u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|"
+           r"c[A-Za-z]|k<[^>]*>|[1-9][0-9]*|[\s\S]?)")
+_TOKENS = {True: rf"{_ESCAPE}|[\[&|~]",     # in a class of characters, and outside of all
+           False: rf"{_ESCAPE}|\(\?<(?![=!])|\[(?:{_ESCAPE}|[^\]\\])*\]|[$.]"}
+# by the second character of a token: what is spelled otherwise in Python -> (what follows, whether in a class)
 _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
 def _regex(source: str) -> re.Pattern[str]:
     """Compile a pattern, or raise a ValueError that says what is not supported."""
     try:
-        return re.compile(_translated(source))
+        if len(source) > MAX_PATTERN:
+            raise ValueError(f"it is longer than {MAX_PATTERN} characters")
+        spelled = _translated(source)
+        if len(spelled) > 100 * MAX_PATTERN:
+            raise ValueError("it names too many Unicode properties")
+        return re.compile(f"(?a){spelled}")
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
 
 
-def _translated(source: str) -> str:
-    if len(source) > MAX_PATTERN:
-        raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-    texts = ["(?a)"]
-    for token in re.findall(_TOKEN, source):
-        if token[0] == "[" and token not in _OUTSIDE and len(token) > 1:
-            parts = re.findall(rf"{_ESCAPE}|[\s\S]", token[1:-1])
-            texts.append("[" + "".join(_INSIDE.get(part) or _escape(part, True) for part in parts) + "]")
-        else:
-            texts.append(_OUTSIDE.get(token) or _escape(token, False))
-    if sum(map(len, texts)) > 100 * MAX_PATTERN:
-        raise ValueError("it names too many Unicode properties")
-    return "".join(texts)
-
-
-def _escape(token: str, in_class: bool) -> str:
-    """Give a token in Python's words; most need none."""
-    kind, rest = token[1:2], token[2:].strip("{}<>")        # a backslash at the end has no kind
-    if token == "(?<":
-        kind, rest = "<", " "
-    elif token[0] != "\\":
+def _translated(source: str, in_class: bool = False) -> str:
+    """Spell a pattern, or what stands in a class of characters, in Python's words; most of it needs none."""
+    def spelled(match: re.Match[str]) -> str:
+        token, kind, rest = match[0], match[0][1:2], match[0][2:]
+        same = (_INSIDE if in_class else _OUTSIDE).get(token)
+        if same or not kind:
+            return same or token
+        if token[0] == "[":
+            return f"[{_translated(token[1:-1], in_class=True)}]"
+        if kind in "123456789":             # one to a group that took no part fits the empty text
+            return token if in_class else f"(?({token[1:]}){token})"
+        if rest and kind not in _ESCAPES:
+            raise ValueError(_needs_chapter(token[:2], token))
+        if rest:
+            return _ESCAPES[kind](rest.strip("{}<>"), in_class)
+        if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
+            raise ValueError(f"{token} is no escape of ECMA-262")
         return token
-    if kind in _ESCAPES and rest:
-        return _ESCAPES[kind](rest, in_class)
-    if rest and (kind in "pPck<" or kind == "u" and not token[2:].isalnum()):
-        raise ValueError(_needs_chapter(token if kind == "<" else f"\\{kind}"))
-    if kind in "123456789" and kind and not in_class:       # one to a group that took no part fits the empty text
-        return f"(?({token[1:]}){token})"
-    if kind.isascii() and kind.isalpha() and kind not in "dDwWbBnrtfvxu":
-        raise ValueError(f"{token} is no escape of ECMA-262")
-    return token
+    return re.sub(_TOKENS[in_class], spelled, source)
 
 
 # --- rules
@@ -610,14 +577,14 @@ class _Rule:
 # --- keywords: a function makes the rule for an argument in a schema (the node); schemas in it are compiled already
 def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
     """Make a rule for the value alone; its error is the value, the words, the arguments."""
-    return _Rule(None, lambda value: [] if _all(table)(value) else [
+    return _Rule(None, lambda value: [] if _check_of(table)(value) else [
         (_ITSELF, value, f"{_shown(value)} {words} {_listed(map(_shown, arguments))}".rstrip(), ())], table)
 
 
 @functools.cache
 def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
-    return _says(_one_of([_TYPES[name][1] for name in names]), f"is not {words}")
+    return _says(_either([_TYPES[name][1] for name in names]), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
@@ -626,22 +593,22 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
         for kind in (int, float) if type(value) in (int, float) else (type(value),):
             allowed.setdefault(kind, set()).add(_canonical(value))
     node.compiler.guarded |= dict in allowed or list in allowed
-    table: _Table = dict.fromkeys(allowed, (lambda value: _canonical(value) in allowed[type(value)],))
+    table: _Table = dict.fromkeys(allowed, lambda value: _canonical(value) in allowed[type(value)])
     if str in allowed:
-        table[str] = (allowed[str].__contains__,)       # the most frequent ones, without a call
+        table[str] = allowed[str].__contains__          # the most frequent ones, without a call
     return _says(table, words, *values)
 
 
-def _multiple_of(step: float, node: _Node) -> _Rule:
+def _is_multiple_of(step: float) -> _Check:
+    from fractions import Fraction
+
     def exact(value: float) -> bool:
-        from fractions import Fraction
+        if value - value or type(value) is type(step) is int:       # infinite, or easy
+            return value % step == 0
         # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
         return number % unit == 0
-    table = {**_ANYTHING, int: (exact,), float: (math.isfinite, exact)}
-    if isinstance(step, int):
-        table[int] = (lambda value: value % step == 0,)
-    return _says(table, "is not a multiple of", step)
+    return exact
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -650,17 +617,17 @@ def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
     return _says(table, "has equal items") if wanted else None
 
 
-def _pattern(source: str, node: _Node) -> _Rule:
+def _matches(source: str) -> _Check:
     search = _regex(source).search
-    return _says(_only([str], lambda value: search(value) is not None), "does not match the pattern", source)
-
-
-def _format(name: str, node: _Node) -> _Rule | None:
-    check = _FORMATS.get(name) if node.compiler.asserts_formats(node) else None
-    return _says(_only([str], check), "does not have the format", name) if check else None
+    return lambda value: search(value) is not None
 
 
 _FORMATS: dict[str, _Check] = {}
+
+
+def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
+    check = _FORMATS.get(name) if asserted or node.compiler.formats else None
+    return _says(_only([str], check), "does not have the format", name) if check else None
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
@@ -669,13 +636,37 @@ def _required(names: list[str], node: _Node) -> _Rule:
                  _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
 
 
+# This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
     required = subs.keys() & node.arguments.get("required", ())
     closed = _is_closed(node)
-    plan = [(name, name in required, sub.kind, sub.test, sub.fits) for name, sub in subs.items()
+    plan = [(name, sub.kind, sub.test) for name, sub in subs.items()
             if closed or name in required or sub.table != _ANYTHING]
-    check = (_all_there(plan, len(subs) if closed else None) if len(required) == len(subs) else
-             _some_there(plan, closed))
+    there, maybe = ([row for row in plan if (row[0] in required) is needed] for needed in (True, False))
+    least, no_more, fits = len(there), not (closed or maybe), {name: sub.fits for name, sub in subs.items()}
+
+    def check(value: dict[str, Any]) -> bool:
+        try:
+            for name, kind, test in there:
+                if type(value[name]) is not kind:
+                    if not fits[name](value[name]):
+                        return False
+                elif test is not None and not test(value[name]):
+                    return False
+        except KeyError:
+            return False
+        if no_more or len(value) == least:
+            return True
+        absent = 0
+        for name, kind, test in maybe:
+            if name not in value:
+                absent += 1
+            elif type(value[name]) is not kind:
+                if not fits[name](value[name]):
+                    return False
+            elif test is not None and not test(value[name]):
+                return False
+        return not closed or len(value) + absent == len(plan)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -684,46 +675,6 @@ def _is_closed(node: _Node) -> bool:
     """Tell whether an object may have the names in `properties` only: then these two keywords are one check."""
     more = node.arguments.get("additionalProperties")
     return more is not None and more.schema is False and not node.arguments.get("patternProperties")
-
-
-# The inner loops of it all: a part of the type that is expected needs no call, but for the check of that type
-_Plan = list[tuple[str, bool, "type | None", "_Check | None", _Check]]
-
-
-def _all_there(plan: _Plan, most: int | None) -> _Check:
-    rows = [(name, kind, test) for name, _, kind, test, _ in plan]
-    by_name = {name: fits for name, *_, fits in plan}
-
-    def check(value: dict[str, Any]) -> bool:
-        try:
-            for name, kind, test in rows:
-                if type(value[name]) is not kind:
-                    if not by_name[name](value[name]):
-                        return False
-                elif test is not None and not test(value[name]):
-                    return False
-        except KeyError:
-            return False
-        return True if most is None else len(value) <= most
-    return check
-
-
-def _some_there(plan: _Plan, closed: bool) -> _Check:
-    def check(value: dict[str, Any]) -> bool:
-        absent = 0
-        for name, required, kind, test, fits in plan:
-            if name in value:
-                if type(value[name]) is not kind:
-                    if not fits(value[name]):
-                        return False
-                elif test is not None and not test(value[name]):
-                    return False
-            elif required:
-                return False
-            else:
-                absent += 1
-        return len(value) + absent == len(plan) if closed else True
-    return check
 
 
 def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
@@ -766,43 +717,43 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
                  _only([list], (lambda value: each(value[first:])) if first else each))
 
 
-def _choice(subs: list[_Node], node: _Node, no_other: bool = False) -> _Rule:
-    table = _one_of([sub.usable_table() for sub in subs])
-    if no_other:
-        table = dict.fromkeys(table, (lambda value: sum(sub.fits(value) for sub in subs) == 1,))
-    fits = _all(table)
+def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
+    tables = [sub.usable_table() for sub in subs]
+    table, checks = _either(tables), list(map(_check_of, tables))
+    if at_most == 1:
+        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
     def parts(value: Any) -> list[_Part]:
         fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
-        if fits(value):
-            return fitting
-        if fitting:
+        if len(fitting) > at_most:
             return [(_ITSELF, value, f"{_shown(value)} fits {len(fitting)} alternatives, not exactly one", ())]
-        memo, key = node.compiler.memo, (_choice, node)
-        failed = memo.get(key, 0)
-        if failed > SHOWN_NAMES:            # the nearest is sought for the first values only, and some can be mended
-            mended = (sub for sub in subs if failed < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
-            meant = next(mended, None)
-            memo[key] = failed + (meant is None)
-            return [(_ITSELF, value, meant or f"{_shown(value)} fits no alternative", ())]
-        memo[key] = failed + 1
-        expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
-        if "" not in expected:
-            return [(_ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ())]
-        best = min(range(len(subs)), key=lambda index: _distance(subs[index].faults(subs[index].nearest(value))))
-        return [(_ITSELF, value, subs[best], (best,))]
+        return fitting or [_meant(subs, value, node)]
     return _Rule(None, parts, table)
+
+
+def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
+    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
+    memo, key = node.compiler.memo, (_meant, node)
+    memo[key] = 1 + memo.get(key, 0)
+    if memo[key] > SHOWN_NAMES:
+        near = (sub for sub in subs if memo[key] < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+        meant = next(near, None)
+        memo[key] -= meant is not None
+        return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    expected = dict.fromkeys(map(_other_type, faults))
+    if "" not in expected:
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    # another type is farthest away, then another constant (often a tag), then the number of faults
+    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+        fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
+    return _ITSELF, value, subs[best], (best,)
 
 
 def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _distance(faults: list[ValidationError]) -> tuple[bool, int, int]:
-    """Tell how far an alternative is: another type, then another constant (often a tag), then the number of faults."""
-    return _other_type(faults) != "", sum(fault.keyword in ("const", "enum") for fault in faults), len(faults)
 
 
 def _all_of(subs: list[_Node], node: _Node) -> _Rule:
@@ -829,7 +780,7 @@ def _are_names(argument: Any) -> bool:
 # --- the table of keywords; first what an argument has to be, in the words of the error
 _SCHEMA, _SCHEMAS, _SCHEMA_MAP, _TEXT = "a schema", "a non-empty array of schemas", "an object of schemas", "a string"
 _COUNT, _NUMBER, _DIFFERENT = "a non-negative integer", "a number", "an array of different strings"
-_FORMS = {words: _all(table) for words, table in _TYPES.values()}
+_FORMS = {words: _check_of(table) for words, table in _TYPES.values()}
 _FORMS.update({
     _SCHEMA: lambda argument: isinstance(argument, (dict, bool)), _SCHEMA_MAP: _FORMS["an object"],
     _SCHEMAS: lambda argument: isinstance(argument, list) and len(argument) > 0, "any value": lambda argument: True,
@@ -853,10 +804,11 @@ _KEYWORDS: dict[str, _Row] = {
     "maximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value <= n, "is greater than")),
     "exclusiveMinimum": (_NUMBER, _limit([int, float], lambda n: lambda value: value > n, "is not greater than")),
     "exclusiveMaximum": (_NUMBER, _limit([int, float], lambda n: lambda value: value < n, "is not less than")),
-    "multipleOf": ("a number greater than 0", _multiple_of),
+    "multipleOf": ("a number greater than 0", _limit([int, float], _is_multiple_of, "is not a multiple of")),
     "minLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) >= n, "has fewer characters than")),
     "maxLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) <= n, "has more characters than")),
-    "pattern": (_TEXT, _pattern),
+    "pattern": (_TEXT, _limit([str], _matches, "does not match the pattern")),
+    "format": (_TEXT, _format),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
     "uniqueItems": ("a boolean", _unique_items),
@@ -870,11 +822,10 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of),
-    "anyOf": (_SCHEMAS, _choice), "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, no_other=True)),
+    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
-    "format": (_TEXT, _format),
 }
 # what `$schema` may say -> which keywords mean something else there (a `$ref` only beside others)
 _DRAFTS: dict[str, Collection[str]] = {
@@ -896,8 +847,8 @@ class _Node:
 
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
-    table: _Table | None = None
-    keyword, started, length = "", False, 0
+    table: _Table | None = None     # until it is built, there is none
+    keyword, started, length, weight = "", False, 0, 1
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -918,7 +869,6 @@ class _Node:
                 self.arguments[keyword] = self.compiled(keyword, schema[keyword])
             else:
                 self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
-        table = {} if self.schema is False else _ANYTHING
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -928,9 +878,12 @@ class _Node:
                 continue
             if rule:
                 rule.keyword = keyword
-                table = _both(table, rule.table)
                 self.rules.append(rule)
-        self.finish(table)
+        table = functools.reduce(_both, [rule.table for rule in self.rules], {} if self.schema is False else _ANYTHING)
+        kind = self.kind = next(iter(table), None)
+        test, anyhow = table[kind] if kind else None, _check_of(table)
+        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
+        self.test, self.table, self.weight = test, table, 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
@@ -944,27 +897,13 @@ class _Node:
             return sub
         return _change_schemas(keyword, argument, node)
 
-    def finish(self, table: _Table) -> None:
-        kind = next(iter(table), None)
-        checks, anyhow = table[kind] if kind else (), _all(table)
-        if len(checks) < 2:
-            test = checks[0] if checks else None
-            self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
-            self.kind, self.test = kind, test
-        elif len(checks) == 2:
-            first, second = checks
-            self.fits = lambda value: first(value) and second(value) if type(value) is kind else anyhow(value)
-        else:
-            self.fits = anyhow
-        self.table = table
-
     def report(self, problem: str, *steps: str | int) -> None:
         path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
         self.compiler.problems.append(f"{_place(path)}: {problem}")
 
     def usable_table(self) -> _Table:
-        """Give the table, or one that asks this node: where the table is not there yet, or long."""
-        if self.table is not None and all(len(checks) <= 2 for checks in self.table.values()):
+        """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
+        if self.table is not None and self.weight < MAX_DEPTH:
             return self.table
         self.compiler.guarded = True
         return _only(_ANYTHING, self.judge)
@@ -1000,9 +939,7 @@ class _Node:
         if self.fits(value):
             return value
         value = self.read(value) if isinstance(value, str) else _plain(value)
-        for rule in self.rules:
-            value = rule.nearest(value)
-        return value
+        return functools.reduce(lambda near, rule: rule.nearest(near), self.rules, value)
 
     def read(self, text: str) -> Any:
         """Give the JSON value in a text, where this schema wants one of its type."""
@@ -1018,22 +955,15 @@ class _Node:
 class _Compiler:
     """Compile the schemas of one document, each once; a chapter may know more of what references lead to."""
 
-    def __init__(self, dialect: str, resources: Mapping[str, Any] | None, formats: bool) -> None:
+    def __init__(self, dialect: str, resources: Mapping[str, Any], formats: bool) -> None:
         # guarded: a check may go as deep as the value, not only as deep as the schema; then values are measured first
-        self.dialect, self.formats, self.guarded, self.depth = dialect, formats, False, 0
+        self.dialect, self.given, self.formats, self.guarded, self.depth = dialect, resources, formats, False, 0
         self.nodes: dict[Any, _Node] = {}
         self.waiting: list[_Node] = []
         self.problems: list[str] = []
         self.memo: dict[Any, Any] = {}
-        self.prepare(resources or {})
-
-    def prepare(self, resources: Mapping[str, Any]) -> None:
-        if resources:
-            raise SchemaError(str(_needs_chapter("resources")))
 
     def compile(self, schema: Any) -> _Node:
-        if _too_deep(schema):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             node = self.waiting.pop()
@@ -1048,11 +978,16 @@ class _Compiler:
 
     def home_of(self, document: Any) -> Any:
         """Give what references in a document are about: here, that document."""
-        said = document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect
-        if str(said).rstrip("#") not in _DRAFTS:
+        self.check_depth(document)
+        said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
+        if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
-        self.other_words = _DRAFTS[str(said).rstrip("#")]
+        self.other_words = _DRAFTS[said]
         return document
+
+    def check_depth(self, document: Any) -> None:
+        if _too_deep(document):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -1064,9 +999,6 @@ class _Compiler:
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
                 raise SchemaError(str(_needs_chapter(word)))
         return _KEYWORDS
-
-    def asserts_formats(self, node: _Node) -> bool:
-        return self.formats
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Give the compiled schema that a reference leads to."""
@@ -1112,8 +1044,10 @@ class Validator:
                  formats: bool = False) -> None:
         if formats and not _FORMATS:
             raise SchemaError(str(_needs_chapter("formats")))
+        if resources and self.compiler is _Compiler:
+            raise SchemaError(str(_needs_chapter("resources")))
         try:
-            compiler = self.compiler(dialect, resources, formats)
+            compiler = self.compiler(dialect, resources or {}, formats)
             self._root = compiler.compile(schema)
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
@@ -1133,8 +1067,7 @@ class Validator:
 
     def check_for(self, kind: type) -> Callable[[Any], bool]:
         """Give what is_valid comes to for a value that is known to be of this type: mostly a single check."""
-        checks = self._root.table.get(kind, ()) if self._root.table and not self._guarded else ()
-        return checks[0] if len(checks) == 1 else self.is_valid
+        return self._root.table.get(kind) or self.is_valid if self._root.table and not self._guarded else self.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
@@ -1410,18 +1343,18 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    by_type: dict[type, list[tuple[_Reader, Callable[[Any], bool]]]] = {}
     running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
 
+    @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
         exact = _JSON_TYPES[kind][0]                # 5 is rather an int than a float, 5.0 rather a float
         forms = sorted((form for form in members if _may_be(form.schema, kind)),
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
-        return by_type.setdefault(kind, [(form.read, _fits(form.schema, definitions)) for form in forms])
+        return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any) -> tuple[Any, Any, ToolArgumentError | None]:
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
         unfit = _unfit("fits no member of the union")
-        for read_member, fits in by_type[type(value)]:
+        for read_member, fits in rows:
             try:
                 if fits(value):
                     return value, read_member(value), None
@@ -1430,13 +1363,14 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         return value, None, unfit
 
     def read(value: Any) -> Any:
-        rows = by_type.get(type(value)) or able(type(value))
+        kind: Any = type(value)
+        rows: Any = able(kind)
         if len(rows) == 1:
             return rows[0][0](value)
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value)
+            known[id(value)] = known.get(id(value)) or first(value, rows)
             _, made, unfit = known[id(value)]
         finally:
             if whole:
@@ -1461,10 +1395,6 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
     if "enum" in schema:
         return any(type(each) is kind or {type(each), kind} == {int, float} for each in schema["enum"])
     return schema.get("type", _JSON_TYPES[kind][0]) in _JSON_TYPES[kind]
-
-
-def _takes_null(schema: dict[str, Any]) -> bool:
-    return _NULL in schema.get("anyOf", ()) or _may_be(schema, type(None), behind_reference=False)
 
 
 # --- types that JSON has, and types that are spelled as text
@@ -1570,7 +1500,7 @@ def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
     forms = list(members)
     others = [form for form in forms if form.schema != _NULL]
-    if any(_takes_null(form.schema) for form in others):
+    if len(others) < len(forms) and any(_may_be(form.schema, type(None), False) for form in others):
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
@@ -1827,7 +1757,7 @@ class _Builder:
             self.place = owner + name
             form = functools.reduce(self.noted, notes, self.form(annotation))
             text = form.schema.pop("description", text)
-            if default is None and not _takes_null(form.schema):        # then None is as good as any other value
+            if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
             schema, read, hashable = form
             properties[name] = schema
@@ -2250,12 +2180,6 @@ class Media:
 
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
-
-    @property
-    def base64(self) -> str:
-        """The data as text, for JSON."""
-        import base64
-        return base64.b64encode(self.data).decode()
 
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
@@ -4324,7 +4248,7 @@ def _code_point(digits: str, in_class: bool) -> str:
 
 _ESCAPES.update({
     "u": _code_point, "p": _property, "P": functools.partial(_property, inverted=True),
-    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "<": lambda rest, in_class: "(?P<",
+    "c": lambda letter, in_class: f"\\x{ord(letter) % 32:02x}", "?": lambda rest, in_class: "(?P<",
     "k": lambda name, in_class: f"(?({name})(?P={name}))"})
 
 
@@ -4442,8 +4366,8 @@ _VOCABULARIES: dict[str, Collection[str]] = {
 
 
 class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False, asserts_formats: bool = False) -> None:
-        self.rows, self.ref_alone, self.asserts_formats = rows, ref_alone, asserts_formats
+    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
+        self.rows, self.ref_alone = rows, ref_alone
 
 
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
@@ -4482,14 +4406,12 @@ class _Home(NamedTuple):
 class _FullCompiler(_Compiler):
     """Know all schemas that references may lead to, and compile each once per scope."""
 
-    def prepare(self, resources: Mapping[str, Any]) -> None:
-        self.given = {uri.rstrip("#"): schema for uri, schema in resources.items()}
+    def home_of(self, document: Any) -> _Home:
+        self.given = {uri.rstrip("#"): schema for uri, schema in self.given.items()}
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
         self.same: dict[Any, _Home] = {}                # so that equal homes are one
-
-    def home_of(self, document: Any) -> _Home:
         return _Home(self.index(document, ""))
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4498,9 +4420,6 @@ class _FullCompiler(_Compiler):
             return {"$ref": dialect.rows["$ref"]}
         rows: dict[str, _Row] = dialect.rows
         return rows
-
-    def asserts_formats(self, node: _Node) -> bool:
-        return self.formats or node.home.resource.dialect.asserts_formats
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
@@ -4535,16 +4454,17 @@ class _FullCompiler(_Compiler):
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
-        if "format-assertion" in listed and not _FORMATS:
-            raise SchemaError(str(_needs_chapter("formats")))
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
         kept = {word: row for word, row in base.rows.items() if word not in left_out}
-        return _Dialect(kept, base.ref_alone, "format-assertion" in listed)
+        if "format-assertion" in listed:
+            if not _FORMATS:
+                raise SchemaError(str(_needs_chapter("formats")))
+            kept["format"] = _TEXT, functools.partial(_format, asserted=True)
+        return _Dialect(kept, base.ref_alone)
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
-        if _too_deep(document):             # one of the given resources
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        self.check_depth(document)
         first = self.resource(document, uri, self.default)
         stack, known = [(document, first)], set()
         while stack:
@@ -5273,7 +5193,7 @@ _OPTIONS["strict"] = _strict_fault
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8
+#    uses 1 3 8
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5289,7 +5209,7 @@ _RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
 
 def _responses_output(result: ToolResult) -> Any:
     text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
              for media in result.media if media.media_type in _RESPONSES_MEDIA]
     return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
 
@@ -5323,7 +5243,7 @@ API_FORMATS += ("openai-responses",)
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 8
+#    uses 1 2 3 8
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5371,7 +5291,7 @@ _ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "im
 def _anthropic_content(result: ToolResult) -> Any:
     text = _printable(result.content)
     blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
-               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+               "source": {"type": "base64", "media_type": media.media_type, "data": to_json(media.data)}}
               for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
     return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
 
@@ -5394,7 +5314,7 @@ API_FORMATS += ("anthropic",)
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 1 2 8
+#    uses 1 2 3 8
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5421,7 +5341,7 @@ _GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
 
 
 def _gemini_result(result: ToolResult) -> dict[str, Any]:
-    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": to_json(media.data)}}
              for media in result.media if media.media_type in _GEMINI_MEDIA]
     said = {"error" if result.is_error else "output": _printable(result.content)}
     return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
@@ -6140,10 +6060,8 @@ class _Wire(io.RawIOBase):
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
-        try:
+        with contextlib.suppress(OSError):  # the far side was faster
             self.socket.shutdown(2)         # both ways
-        except OSError:
-            pass                            # the far side was faster
 
     def close(self) -> None:
         self.socket.close()
@@ -7917,7 +7835,7 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
 
 
 def _media_block(media: Media, name: str) -> dict[str, Any]:
-    kind, data = media.media_type.partition("/")[0], media.base64
+    kind, data = media.media_type.partition("/")[0], to_json(media.data)
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -7958,7 +7876,7 @@ def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, 
         said = {"mcp-protocol-version": version, "mcp-method": message["method"],
                 "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
         for name, text in said.items() if headers is not None else ():
-            if text is not None and text != (headers or {}).get(name):
+            if text is not None and text != str((headers or {}).get(name)).strip():
                 raise _Refused(-32020, f"{name}: the header does not say what the message says")
     if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
         raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
@@ -8074,7 +7992,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
     places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version, server_version, sys_version = "HTTP/1.1", "toolreg", ""
+        protocol_version = default_request_version = "HTTP/1.1"
+        server_version, sys_version = "toolreg", ""
 
         def setup(self) -> None:
             super().setup()
@@ -8165,14 +8084,62 @@ _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safe
 _USAGE_LOCK = _thread.allocate_lock()
 
 
+class _Endpoint(NamedTuple):
+    """How one API is asked, and where its answers, and the events of its streams, say what."""
+
+    path: str                               # {} is the model; a version only where base_url has none
+    key: str                                # the header of the key; {} is the key
+    history: str                            # where the messages stand
+    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
+    message: Callable[[Any], Any]           # the assistant message in a whole answer
+    text: Callable[[Any], str]              # what is given out of an answer or an event
+    system: str = ""                        # where the first system messages stand, if not in the history
+    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    headers: dict[str, str] = {}
+    streamed: dict[str, Any] = {"stream": True}
+    stream_path: str = ""                   # where it is another one
+
+
+_ENDPOINTS = {              # each is used where _APIS has its format
+    "openai-chat": _Endpoint(
+        "/chat/completions", "authorization: Bearer {}", "messages",
+        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
+        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
+        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
+        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
+                                   for choice in event.get("choices") or () if not choice.get("index")),
+        streamed={"stream": True, "stream_options": {"include_usage": True}}),
+    "openai-responses": _Endpoint(
+        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        message=lambda answer: [{**item} for item in answer["output"]],
+        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
+            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
+    "anthropic": _Endpoint(
+        "/v1/messages", "x-api-key: {}", "messages", system="system", headers={"anthropic-version": "2026-10-21"},
+        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
+        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
+        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
+    "gemini": _Endpoint(
+        "/v1/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction",
+        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
+               "totalTokenCount"),
+        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
+        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
+                                   for part in (candidate.get("content") or {}).get("parts") or ()
+                                   if not part.get("thought"))),
+}
+
+
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
     """Spell a message as all servers take it: some refuse null, an empty list, or arguments that are no JSON object."""
     sent = {key: value for key, value in message.items() if value not in (None, [])}
     if sent.get("role") == "assistant":
         sent.setdefault("content", "")
     for call in [call for call in sent.get("tool_calls", ()) if "function" in call]:
-        function = call["function"]
-        function["arguments"] = _write_json(_object(ToolCall("", "", function.get("arguments"))))
+        arguments = call["function"].get("arguments")
+        call["function"]["arguments"] = _write_json(_object(ToolCall("", "", arguments)))
         call.setdefault("type", "function")
     return sent
 
@@ -8198,56 +8165,6 @@ def _gemini_body(asked: dict[str, Any]) -> dict[str, Any]:
                 tool for tool in tools if "name" not in tool],
             "toolConfig": choice if declared else None}
     return {**{key: asked[key] for key in _BESIDE if key in asked}, **{key: said[key] for key in said if said[key]}}
-
-
-class _Endpoint(NamedTuple):
-    """How one API is asked, and where its answers, and the events of its streams, say what."""
-
-    path: str                               # {} is the model
-    key: str                                # the header of the key; {} is the key
-    history: str                            # where the messages stand
-    usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
-    message: Callable[[Any], Any]           # the assistant message in a whole answer
-    text: Callable[[Any], str]              # what is given out of an answer or an event
-    system: str = ""                        # where the first system messages stand, if not in the history
-    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    version: str = ""                       # stands before the path, where base_url names none
-    headers: dict[str, str] = {}
-    streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
-
-
-_ENDPOINTS = {              # each is used where _APIS has its format
-    "openai-chat": _Endpoint(
-        "/chat/completions", "authorization: Bearer {}", "messages",
-        body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
-        usage=("prompt_tokens", "completion_tokens", "total_tokens"),
-        message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
-        text=lambda event: "".join(_text_in({**(choice.get("delta") or choice.get("message") or {})})
-                                   for choice in event.get("choices") or () if not choice.get("index")),
-        streamed={"stream": True, "stream_options": {"include_usage": True}}),
-    "openai-responses": _Endpoint(
-        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
-        message=lambda answer: [{**item} for item in answer["output"]],
-        text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
-            _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
-    "anthropic": _Endpoint(
-        "/messages", "x-api-key: {}", "messages", system="system",
-        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
-        usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
-        message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
-        text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or ""),
-        version="/v1", headers={"anthropic-version": "2026-10-21"}),
-    "gemini": _Endpoint(
-        "/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction", body=_gemini_body,
-        usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
-               "totalTokenCount"),
-        message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
-        text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
-                                   for part in (candidate.get("content") or {}).get("parts") or ()
-                                   if not part.get("thought")),
-        version="/v1", streamed={}, stream_path="/{}:streamGenerateContent?alt=sse"),
-}
 
 
 class HttpModel:
@@ -8281,9 +8198,9 @@ class HttpModel:
         place, _, query = base_url.partition("?")
         path = (self.stream and self._api.stream_path) or self._api.path
         path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
-        place = place.rstrip("/").removesuffix(path)
-        version = "" if re.search(r"/v\d\w*(/|$)", place) else self._api.version
-        return place + version + path + (("&" if "?" in path else "?") + query if query else "")
+        place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
+        path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
+        return place + path + (("&" if "?" in path else "?") + query if query else "")
 
     def __call__(self, *, messages: Iterable[Any], tools: Iterable[Any] = (), tool_choice: Any = None) -> Any:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
@@ -8309,8 +8226,9 @@ class HttpModel:
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
         api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
-        choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
-        asked.update({"tools": tools, "tool_choice": choice} if tools else {})
+        if tools:
+            choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
+            asked.update(tools=tools, tool_choice=choice)
         if api.system:
             first = list(itertools.takewhile(lambda each: each.get("role") in ("system", "developer"), history))
             told = [block for said in (asked.get(api.system), *first) for block in _blocks_of(said)]
@@ -8368,15 +8286,13 @@ class HttpModel:
 
     def _count(self, events: list[Any]) -> None:
         """Add the tokens that were counted; in a stream each count is what there was until then."""
-        told: dict[str, int] = {}
-        for event in events:
-            for holder in (event, event.get("response"), event.get("message")):
-                counts = _at(holder, "usage") or _at(holder, "usageMetadata")
-                told.update({word: counts[word] for word in counts if type(counts[word]) is int and counts[word]}
-                            if isinstance(counts, dict) else {})
+        holders = [holder for event in events for holder in (event, event.get("response"), event.get("message"))]
+        counts = [_at(holder, "usage") or _at(holder, "usageMetadata") for holder in holders]
+        told = {word: count for each in counts if isinstance(each, dict) for word, count in each.items()
+                if type(count) is int and count}
         into, out, total = (sum(told.get(word, 0) for word in words.split()) for words in self._api.usage)
         with _USAGE_LOCK:
-            for key, count in zip(self.usage, (into, out, total or into + out)):
+            for key, count in {"input": into, "output": out, "total": total or into + out}.items():
                 self.usage[key] += count
 
 
@@ -8412,16 +8328,17 @@ def _provider_words(body: str) -> str:
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
     """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    meant, names = [], []
-    text = re.sub(r"tools\[0\]\.function_?declarations", "tools", text, flags=re.IGNORECASE)       # Gemini's are in one
-    for number, function in enumerate(tool.get("function", tool) for tool in tools):
-        names.append(str(function.get("name") or tools[number].get("type")))
-        schemas = [function[key] for key in function if key in ("parameters", "input_schema", "parametersJsonSchema")]
-        places = [f"#/properties/{name}" for schema in schemas for name in schema.get("properties", ())]
-        marks = "|".join(map(re.escape, [names[-1], f"tools.{number}", f"tools[{number}]", *places]))
-        if re.search(rf"(?<![\w-])({marks})(?![\w-])", text):
-            meant.append(names[-1])
-    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
+    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
+    marks: dict[str, list[str]] = {}        # of each tool
+    for number, tool in enumerate(tools):
+        function = tool.get("function", tool)
+        name = str(function.get("name") or tool.get("type"))
+        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
+        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
+        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
+    meant = [name for name, words in marks.items()
+             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
+    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
@@ -8557,54 +8474,53 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     `results`: of the calls, for their times and media. Whatever the messages hold, it cannot pass for another row,
     a terminal's command, Mermaid's syntax or markup. The page needs no network, no script and no other file.
     """
-    if style not in _TRACE_STYLES:
+    styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
+    if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    return _TRACE_STYLES[style](_said(messages, {result.tool_call_id: result for result in results}))
+    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, names, known))
 
 
-def _said(messages: Iterable[Any], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that each message says, as the messages come; `results` are looked up then, by the call's id."""
-    names: dict[str, str] = {}              # of the calls, by id
-    for message in messages:
-        plain = to_json(message)
-        if not isinstance(plain, dict):
-            raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
-        speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
-        blocks = plain.get("content") or plain.get("parts")
-        for piece in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-            yield from _said_in(piece, speaker, names, results)
-        for call in parse_tool_calls(message) if speaker == "model" else ():
-            names[call.id] = call.name
-            arguments, reason = _split_reason(_object(call), False)
-            text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-            made_up = "parts" in plain and _is_made_up(call.id)
-            yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
-            if reason is not None:
-                yield "reason", {"text": reason}
+def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+    plain = to_json(message)
+    if not isinstance(plain, dict):
+        raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
+    speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
+    blocks = plain.get("content") or plain.get("parts")
+    for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
+        yield from _said_in(block, speaker, names, results)
+    for call in parse_tool_calls(message) if speaker == "model" else ():
+        names[call.id] = call.name
+        arguments, reason = _split_reason(_object(call), False)
+        text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
+        made_up = "parts" in plain and _is_made_up(call.id)
+        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        if reason is not None:
+            yield "reason", {"text": reason}
 
 
-def _said_in(piece: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
+def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
     """Yield what a block says that is no call: a text, an image, the result of a call."""
-    piece = (piece.get("functionResponse") or piece) if isinstance(piece, dict) else {"text": piece}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(piece.get, keys)), ("", ""))
-    text: Any = _plain_text(piece[said]) if said else piece.get("text") or piece.get("content")
+    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
+    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
+    images: list[Any] = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
     if said:
-        id = str(piece[key])
+        id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
-        failed = piece.get("is_error") or result.is_error or text.startswith("Error: ")
+        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
         yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(piece.get("name", "?")), "text": text,
+            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        for media in result.media:
-            yield "image", {"text": f"data:{media.media_type};base64,{media.base64}"}
-    elif text and isinstance(text, str):
+        images += [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
+    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    image = piece.get("image_url") or piece.get("source") or piece.get("inlineData")        # as the APIs spell it
-    if isinstance(image, dict) and "data" in image:
-        image = f"data:{image.get('media_type') or image.get('mimeType')};base64,{image['data']}"
-    image = image.get("url") if isinstance(image, dict) else image
-    if isinstance(image, str):
-        yield "image", {"text": image}
+    for image in filter(None, images):
+        if isinstance(image, dict):
+            kind = image.get("media_type") or image.get("mimeType")
+            image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
+        if isinstance(image, str):
+            yield "image", {"text": image}
 
 
 def _plain_text(content: Any) -> str:
@@ -8632,23 +8548,23 @@ def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
     arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
     for kind, words in said:
-        if kind == "call":
-            arguments[words["id"]] = words["text"]
-        if kind == "result":
-            words = {**words, "arguments": arguments.get(words["id"], "")}
-            tools.setdefault(words["name"], f"T{len(tools) + 1}")
         drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        lines += [line.format(**drawn, tool=tools.get(words.get("name", ""))) for line in _TRACE_ROWS[kind][1]]
-    parts = ["actor U as user", "participant M as model", "participant R as registry",
-             *(f"participant {short} as {_in_diagram(name)}" for name, short in tools.items())]
-    return "\n    ".join(["sequenceDiagram", *parts, *lines])
+        if kind == "call":
+            arguments[words["id"]] = drawn["text"]
+        if kind == "result":
+            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
+            drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
+        lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
+    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
+    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
 
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    lines = _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")
     obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    return "<br/>".join(re.sub(obeyed, lambda found: f"#{ord(found[0])};", line) for line in lines) or "(nothing)"
+    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
+             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
+    return "<br/>".join(lines) or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8657,63 +8573,38 @@ _PAGE = """<!doctype html>
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
 body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
-section, details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
+details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
 .call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
+summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
 pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-details pre {{ font: .85rem/1.45 ui-monospace, monospace }} summary {{ cursor: pointer; overflow-wrap: anywhere }}
-h2 {{ margin: 0; font-size: .8rem; opacity: .7 }} img {{ max-width: 100%; background: #fff }}
-</style></head><body>
-<h1>A conversation with tools</h1>
+:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+</style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-_FOLDED = '<details class="{{kind}}" open><summary>{}</summary><pre>\n{{text}}</pre></details>'
-_PAGE_ROWS = {              # what a message says: how it stands on the page; any other is a section
-    "call": _FOLDED.format("calls <b>{name}</b> [{id}]"),
-    "result": _FOLDED.format("<b>{name}</b> answers [{id}]{time}"),
-    "error": _FOLDED.format("<b>{name}</b> fails [{id}]{time}"),
-    "picture": '<section class="image"><img src="{text}" alt="an image"></section>',
-}
-_PAGE_SECTION = '<section class="{kind}"><h2>{kind}</h2><pre>\n{text}</pre></section>'
 # pictures that a browser only paints: SVG, say, could do more
 _PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
 
 
 def _page(said: _Said) -> str:
-    """Write a page of HTML; nothing is cut, and an image that is not in the messages themselves stays an address."""
+    """Write a page of HTML: the rows of a text, each to be folded, with nothing cut."""
     import html
-    rows = []
+    folded = []
     for kind, words in said:
-        kind = "picture" if kind == "image" and _PAINTED.match(words["text"]) else kind
-        text = _indented(words["text"]) if "name" in words else words["text"]
-        safe = {key: html.escape(_seen(word, len(word))) for key, word in {**words, "text": text}.items()}
-        rows.append(_PAGE_ROWS.get(kind, _PAGE_SECTION).format(kind=kind, **safe))
-    return _PAGE.format("\n".join(rows))
-
-
-def _indented(text: str) -> str:
-    """Spread JSON over lines, where nothing but white space changes by it."""
-    spread = _caught(lambda: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
-    return spread if "".join(spread.split()) == "".join(text.split()) else text
-
-
-_TRACE_STYLES: dict[str, Callable[[_Said], str]] = {
-    "text": lambda said: "\n".join(_row(*each) for each in said), "mermaid": _diagram, "html": _page}
-
-
-def _draw(options: Any, messages: list[Any], results: Iterable[ToolResult] = ()) -> None:
-    """Write the files that are asked for by --mermaid and --html."""
-    for style in ("mermaid", "html"):
-        if path := getattr(options, style):
-            with open(path, "w", encoding="utf-8") as file:
-                print(trace(messages, results, style=style), file=file)
+        text, head = words["text"], _TRACE_ROWS[kind][0].format(**{**words, "text": ""})
+        spread = _caught(lambda text=text: json.dumps(_read_json(text), ensure_ascii=False, indent=2)).value or text
+        if "".join(spread.split()) == "".join(text.split()):        # JSON, where nothing but white space changes by it
+            text = spread
+        head, safe = (html.escape(_seen(each, len(each))) for each in (head, text))
+        is_picture = kind == "image" and _PAINTED.match(text)       # any other stays an address
+        body = f'<img src="{safe}" alt="an image">' if is_picture else f"<pre>\n{safe}</pre>"
+        folded.append(f'<details class="{kind}" open><summary>{head}</summary>{body}</details>')
+    return _PAGE.format("\n".join(folded))
 
 
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8735,8 +8626,6 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
-    import json
-
     def get_weather(city: str) -> str:
         "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
@@ -8768,20 +8657,19 @@ def _lesson_2(scripted_model: Any, trace: Any) -> None:
 def _lesson_3(scripted_model: Any, trace: Any) -> None:
     """Three ways to route a call to its function: an if for each, a table, a registry."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, arguments: dict[str, str]) -> str | None:
+    def by_if(name: str, city: str) -> str | None:
         if name == "get_weather":
-            return get_weather(**arguments)
+            return get_weather(city)
         return None                                     # a forgotten or invented name: nobody hears of it
 
     table = {"get_weather": get_weather}
     registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, {"city": "Oslo"}))
+        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
         try:
-            print("  by table:", table[name](city="Oslo"))
+            print("  by table:", table[name]("Oslo"))
         except KeyError as error:
             print("  by table: the program ends with a KeyError:", error)
         print("  registry:", registry.invoke(name, {"city": "Oslo"}).content)
@@ -8792,8 +8680,6 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
-    import typing  # noqa: F401         # annotations use it
-
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
         "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
@@ -8852,10 +8738,9 @@ def _lesson_6(scripted_model: Any, trace: Any) -> None:
 
     registry.before_call = approve                      # it sees exactly what is about to run
     print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
-    reasons = {"/etc/hosts": "it is old", "/tmp/old.txt": "it is the old one there"}
-    calls = [ToolCall(f"call_{number}", "delete_file", {"path": path, "toolcall_reason": reason})
-             for number, (path, reason) in enumerate(reasons.items(), 1)]
-    print(trace(run_agent(scripted_model(*calls, "Done."), "Delete the old file.", registry)))
+    wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
+    right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
+    print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
@@ -8864,20 +8749,20 @@ _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
 def _lesson(options: Any) -> None:
     """Print a lesson's program and run it; without a number, list the lessons."""
     import textwrap
-    shown: list[Any] = []
 
     def show(messages: list[Any]) -> str:
-        shown.extend(messages)
+        options.shown += messages
         return trace(messages)
     if options.number:
         lesson = _LESSONS[options.number - 1]
         program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in __all__ if re.search(rf"\b{name}\b", program)]
+        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
+        imports = [f"import {name}\n" for name in names if name not in __all__]
         model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n\nfrom toolreg import {', '.join(names)}\n{program}")
+        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
+        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
         print("=== What it prints ===\n")
         lesson(scripted_model if model is None else lambda *script: model, show)
-        _draw(options, shown)
     print("\n=== Lessons: python toolreg.py lesson N ===")
     for number, lesson in enumerate(_LESSONS, 1):
         print(f"{number}  {lesson.__doc__}")
@@ -8886,8 +8771,7 @@ def _lesson(options: Any) -> None:
 # --- vendor: a copy of this file that has the chapters that one needs
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = "# do not edit what is below, make it anew; its sha256: {}\n"
-_SEALED = re.compile(f"^{_SEAL}".format("([0-9a-f]{64})"), re.MULTILINE)
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
 
 
 def _source_of(thing: Any) -> str:
@@ -8921,9 +8805,8 @@ def _with_chapters(text: str, kept: Sequence[str]) -> str:
     text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
     listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
     text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    mounted = set(re.findall(r"^\w+\.(\w+) = ", text, re.MULTILINE))
-    text = re.sub(r"^    (\w+): ClassVar\[[^=\n]+\n", lambda method: method[0] * (method[1] in mounted), text,
-                  flags=re.MULTILINE)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
     tree, lines = ast.parse(text), text.splitlines(keepends=True)
     used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
     imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
@@ -8938,7 +8821,7 @@ def _vendor(options: Any) -> None:
     import hashlib
     import textwrap
     source = _source_of(sys.modules[__name__])
-    body = _SEALED.split(source)[-1]        # of a copy: without its first lines
+    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
     chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
     uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
     if options.list:
@@ -8950,33 +8833,32 @@ def _vendor(options: Any) -> None:
     kept = _wanted(uses, options.wanted, options.unwanted)
     rest = [name for name in chapters if name not in kept]
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    copy = _with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")
-    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (source, copy)]
     about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
     text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
             f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {digests[0]}\n{_SEAL.format(digests[1])}{copy}")
+            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
+            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
     _put(options.output, text, options.force)
     size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
     print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Write a copy to a file, but not over one that vendor did not make, or that is not as it made it; or print it."""
+def _sealed(body: str) -> str:
     import hashlib
-    if path is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(text, end="")
-        return
-    if os.path.exists(path) and not force:
+    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
+            f"{body}")
+
+
+def _put(path: str | None, text: str, force: bool) -> None:
+    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
+    if path and os.path.exists(path) and not force:
         with open(path, encoding="utf-8", errors="replace") as file:
-            *head, body = _SEALED.split(file.read())
-        if not head or head[-1] != hashlib.sha256(body.encode()).hexdigest():
-            what = "was changed after vendor made it" if head else "is no copy that vendor made"
+            _, *body = _SEAL.split(old := file.read())
+        if not body or not old.endswith(_sealed(body[-1])):
+            what = "was changed after vendor made it" if body else "is no copy that vendor made"
             raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
+    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
         file.write(text)
 
 
@@ -8995,7 +8877,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
     """Make the model that options and environment name; on a terminal it shows that one has to wait."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(row[0])}(/v\d\w*)?/?") for name, row in _PROVIDERS.items()}
+    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
              if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
     provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
@@ -9015,93 +8897,87 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     return waiting
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    streamed, results = list[str](), dict[str, ToolResult]()
+class _Chat:
+    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
 
-    def stream(text: str) -> None:
-        print(_row("model", {"text": text})[8 if streamed else 0:], end="", flush=True)
-        streamed.append(text)
+    def __init__(self, options: Any) -> None:
+        self.options, self.messages, self.results = options, options.shown, options.results
+        self.names, self.streamed = dict[str, str](), False
+        self.model = _model_of(options, self.stream if options.stream else None)
+        self.tools = _tools_at(options.target)
+        self.registry = self.tools.copy(
+            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
+            max_workers=1 if options.ask else self.tools.max_workers)
+        if options.save and os.path.exists(options.save):
+            with open(options.save, encoding="utf-8") as file:
+                saved = _caught(_read_json, file.read()).value
+            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
+                raise ToolRegError(f"{options.save}: holds no messages")
+            self.messages += saved
+        elif options.system:
+            self.messages.append({"role": "system", "content": options.system})
 
-    model = _model_of(options, stream if options.stream else None)
-    registry = _watched(_tools_at(options.target), options, results)
-    messages = _saved(options.save) or [{"role": "system", "content": options.system}] * bool(options.system)
-    talking = options.question is None and sys.stdin.isatty()
-    for question in _questions() if talking else [sys.stdin.read() if options.question is None else options.question]:
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(messages, model.api_format)]
-        messages += build_tool_result_messages(stopped, api_format=model.api_format)        # no API takes calls without
-        asked = {"role": "user", "content": question}
-        try:
-            loop = agent_loop(model, [*messages, asked], registry, max_turns=options.max_turns,
-                              tool_choice=options.choice)
-            new = _recorded(itertools.chain([asked], loop), messages, options.save)
-            if talking:
-                next(new)                   # who has typed it has seen it
-            for kind, words in _said(new, results):
-                print("" if kind == "model" and streamed else _row(kind, words), flush=True)
-                streamed.clear()
-        except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-            print(end="\n" * bool(streamed))        # it broke off within a line
-            streamed.clear()
-            if not talking:
-                raise
-            _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        finally:
-            _draw(options, messages, results.values())
+    def stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
 
-
-def _questions() -> Iterator[str]:
-    """Yield what a person writes, line by line, until Ctrl-D."""
-    try:
-        import readline  # noqa: F401       # lines can be edited where it is
-    except ImportError:
-        pass
-    print("Ctrl-C stops an answer, Ctrl-D ends.")
-    with contextlib.suppress(EOFError):
-        while True:
-            with contextlib.suppress(KeyboardInterrupt):            # half a line is given up, not the conversation
-                if question := input("\n> ").strip():
-                    yield question
-    print()
-
-
-def _watched(registry: ToolRegistry, options: Any, results: dict[str, ToolResult]) -> ToolRegistry:
-    """Give a copy that keeps the results of calls, and asks before each where that is wanted."""
-    before, after = registry.before_call, registry.after_call
-
-    def allow(call: ToolCall, reason: str | None) -> Any:
-        if options.ask:
+    def allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.options.ask:
             print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
                 raise ToolError(_NOT_ALLOWED)
-        return before and before(call, reason)
+        return self.tools.before_call and self.tools.before_call(call, reason)
 
-    def keep(call: ToolCall, result: ToolResult) -> Any:
-        results[result.tool_call_id] = result
-        return after and after(call, result)
-    return registry.copy(before_call=allow, after_call=keep, think_augment=registry.think_augment or options.think,
-                         max_workers=1 if options.ask else registry.max_workers)
+    def keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def answer(self, question: str, typed: bool = False) -> None:
+        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
+        options, api_format = self.options, self.model.api_format
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        asked = {"role": "user", "content": question}
+        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice)
+        try:
+            for message in itertools.chain([asked], loop):
+                self.messages.append(message)
+                if options.save:
+                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
+                        json.dump(to_json(self.messages), file, indent=1)
+                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
+                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
+                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                    self.streamed = False
+        finally:
+            print(end="\n" if self.streamed else "")    # it broke off within a line
+            self.streamed = False
+
+    def talk(self) -> None:
+        try:
+            import readline  # noqa: F401           # lines can be edited where it is
+        except ImportError:
+            pass
+        print("Ctrl-C stops an answer, Ctrl-D ends.")
+        with contextlib.suppress(EOFError):
+            while True:
+                try:
+                    if question := input("\n> ").strip():
+                        self.answer(question, typed=True)
+                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
+                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
+        print()
 
 
-def _recorded(new: Iterable[Any], messages: list[Any], path: str | None) -> Iterator[Any]:
-    """Pass new messages on, and keep them: in the list, and in the file if there is one."""
-    for message in new:
-        messages.append(message)
-        if path:
-            with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump(to_json(messages), file, ensure_ascii=True, indent=1)
-            os.replace(f"{path}.new", path)             # at once: what is there is never half a file
-        yield message
-
-
-def _saved(path: str | None) -> list[Any]:
-    if not path or not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        messages = _caught(_read_json, file.read()).value
-    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
-        raise ToolRegError(f"{path}: holds no messages")
-    return messages
+def _chat(options: Any) -> None:
+    """Let a model answer with the tools of a module: one question, or without one a conversation."""
+    chat = _Chat(options)
+    if options.question is None and sys.stdin.isatty():
+        chat.talk()
+    else:
+        chat.answer(sys.stdin.read() if options.question is None else options.question)
 
 
 # --- the other commands
@@ -9149,9 +9025,8 @@ def _from_chapter(word: str) -> Any:
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    drive, rest = os.path.splitdrive(target)
-    place, _, name = rest.partition(":")
-    module = _module_at(place := drive + place)
+    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    module = _module_at(place)
     registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
     found: Any = registry
     if name:
@@ -9189,12 +9064,12 @@ def _module_at(place: str) -> Any:
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
-    python = os.path.dirname(os.__file__)
-    frames = [(frame.filename, frame.lineno, frame.line) for frame in traceback.extract_tb(error.__traceback__)
-              if not frame.filename.startswith((python, "<frozen ")) and frame.filename != __file__] if error else []
+    others = (os.path.dirname(os.__file__), "<frozen ", __file__)
+    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
     if isinstance(error, SyntaxError) and error.text:
-        frames.append((error.filename or "", error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*frame) for frame in frames[-3:])
+        lines.append((str(error.filename), error.lineno, error.text.strip()))
+    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
 
 
 _SWITCH = {"action": "store_true"}
@@ -9236,28 +9111,25 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 
 
 def _options_of(argv: Sequence[str]) -> Any:
+    """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
+    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
+    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
+                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, example, arguments) in _COMMANDS.items():
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__,
-                                      epilog=f"example: python toolreg.py {example}")
-        command.set_defaults(run=run)
-        for argument, settings in arguments.items():
-            command.add_argument(argument, **settings)
-    options, more = parser.parse_known_args(argv)
-    if len(more) == 1 and more[0][:1] != "-" and getattr(options, "question", "") is None:
-        options.question = more.pop()       # argparse finds what may be left out only where it precedes the options
-    if more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
-    return options
+    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
+    name = parser.parse_args(argv[:1]).command
+    run, example, arguments = _COMMANDS[name]
+    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
+    for argument, settings in arguments.items():
+        command.add_argument(argument, **settings)
+    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
 
 
 def _print_error(error: object) -> None:
@@ -9274,7 +9146,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
         options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
-        options.run(options)
+        try:
+            options.run(options)
+        finally:
+            for style in ("mermaid", "html"):
+                if path := getattr(options, style, None):
+                    with open(path, "w", encoding="utf-8") as file:
+                        print(trace(options.shown, options.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:

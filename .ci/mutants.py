@@ -33,7 +33,7 @@ MUTANTS = [
     (2, "return number % unit == 0", "return value % step == 0"),
     (2, "for kind in (int, float) if type(value) in (int, float) else (type(value),):", "for kind in (type(value),):"),
     ("schema", "if least <= len(fitting) <= most:", "if least <= len(fitting):"),
-    (2, "sum(sub.fits(value) for sub in subs) == 1", "sum(sub.fits(value) for sub in subs) >= 1"),
+    (2, "sum(check(value) for check in checks) == 1", "sum(check(value) for check in checks) >= 1"),
     (2, "first, each = len(node.arguments.get(before, ())), _each(sub)", "first, each = 0, _each(sub)"),
     ("schema", "for key in keys(value) if key not in seen]", "for key in keys(value) if key in seen]"),
     (2, "key in self.optional and not node.fits(None)", "key in self.optional"),
@@ -72,7 +72,8 @@ MUTANTS = [
     (9, "if isinstance(value, Iterator):\n        return list(value)", "if False:\n        return value"),
     (9, "self._validator.nearest(arguments) if coerce else arguments", "self._validator.nearest(arguments)"),
     (9, 'if "await" not in _ELSEWHERE and self._is_async:', "if False:"),
-    (4, "if default is None and not _takes_null(form.schema):", "if default is None and _takes_null(form.schema):"),
+    (4, "if default is None and not _may_be(form.schema, type(None), False):",
+     "if default is None and _may_be(form.schema, type(None), False):"),
     (9, "        _check_copy(func)\n", ""),
     # 10. registry
     (10, "(tool.name in self._tools and not replace)", "(tool.name in self._tools)"),

@@ -10,7 +10,7 @@ const look = () => {        // runs in the page
   const light = (colour) => colour.map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   document.documentElement.style.background = "Canvas";         // what a browser paints below all
-  const contrasts = [...document.querySelectorAll("h1, h2, pre, summary, summary b")].map((element) => {
+  const contrasts = [...document.querySelectorAll("h1, pre, summary")].map((element) => {
     const grounds = [];
     for (let each = element; each; each = each.parentElement) grounds.unshift(getComputedStyle(each).backgroundColor);
     const ground = grounds.map(numbers).reduce(over, [0, 0, 0]), style = getComputedStyle(element);

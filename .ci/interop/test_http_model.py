@@ -2,6 +2,7 @@
 import contextlib
 import http.server
 import json
+import socket
 import threading
 
 import anthropic
@@ -130,8 +131,22 @@ ANSWERS = {
 SIGNED = {"openai-chat": CHAT_CALL, "openai-responses": REASONING, "anthropic": THOUGHT, "gemini": PART}
 
 
+def again(answer):
+    """Give the same answer with other ids."""
+    return json.loads(json.dumps(answer).replace("_1", "_2"))
+
+
+def trouble(status):
+    """What a provider says with a status that is none of success, in the words of all of them."""
+    return {"type": "error", "error": {"message": "slow down", "type": "overloaded_error", "code": status,
+                                       "status": "UNAVAILABLE"}}
+
+
 class Provider:
-    """Answers each request with the next answer, and keeps (path, headers, body) of each."""
+    """Answers each request with the next answer (a number: a status), and keeps (path, headers, body, bytes) of each.
+
+    Of an event that is None the stream breaks off.
+    """
 
     def __init__(self, answers):
         self.answers, self.requests = list(answers), []
@@ -139,16 +154,19 @@ class Provider:
     def handler(provider):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                provider.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                body = self.rfile.read(int(self.headers["content-length"]))
+                headers = {k.lower(): v for k, v in self.headers.items()}
+                provider.requests.append((self.path, headers, json.loads(body), body))
                 answer = provider.answers.pop(0)
-                is_stream = isinstance(answer, list)
-                sent = ("".join(map(event_text, answer)) if is_stream else json.dumps(answer)).encode()
-                self.send_response(200)
+                is_stream, status = isinstance(answer, list), answer if isinstance(answer, int) else 200
+                events = answer if is_stream else [trouble(status) if status != 200 else answer]
+                sent = "".join(event_text(event) if is_stream else json.dumps(event) for event in events if event)
+                self.send_response(status)
                 self.send_header("content-type", "text/event-stream" if is_stream else "application/json")
-                self.send_header("content-length", str(len(sent)))
+                self.send_header("content-length", str(len(sent.encode()) + 100 * (None in events)))
+                self.send_header("retry-after", "0")
                 self.end_headers()
-                self.wfile.write(sent)
+                self.wfile.write(sent.encode())
 
             def log_message(self, *_):
                 pass
@@ -159,7 +177,7 @@ class Provider:
 def provider(answers):
     kept = Provider(answers)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), kept.handler()) as listener:
-        thread = threading.Thread(target=listener.serve_forever, daemon=True)
+        thread = threading.Thread(target=listener.serve_forever, args=[0.01], daemon=True)
         thread.start()
         kept.url = f"http://127.0.0.1:{listener.server_address[1]}"
         try:
@@ -170,8 +188,8 @@ def provider(answers):
 
 
 # --- how each SDK is asked the same
-def ask_openai_chat(url, history, stream):
-    client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
+def ask_openai_chat(url, history, stream, retries=0):
+    client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=retries)
     more = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
     answer = client.chat.completions.create(
         model="m", messages=[SYSTEM, *history], tools=REGISTRY.get_schemas(), tool_choice="auto",
@@ -179,16 +197,16 @@ def ask_openai_chat(url, history, stream):
     return list(answer) if stream else answer
 
 
-def ask_openai_responses(url, history, stream):
-    client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
+def ask_openai_responses(url, history, stream, retries=0):
+    client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=retries)
     answer = client.responses.create(
         model="m", input=[SYSTEM, *history], tools=REGISTRY.get_schemas(api_format="openai-responses"),
         tool_choice="auto", **OPTIONS["openai-responses"], **({"stream": True} if stream else {}))
     return list(answer) if stream else answer
 
 
-def ask_anthropic(url, history, stream):
-    client = anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0)
+def ask_anthropic(url, history, stream, retries=0):
+    client = anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=retries)
     answer = client.messages.create(
         model="m", system=[{"type": "text", "text": SYSTEM["content"]}], messages=history,
         tools=REGISTRY.get_schemas(api_format="anthropic"),
@@ -197,8 +215,9 @@ def ask_anthropic(url, history, stream):
     return list(answer) if stream else answer
 
 
-def ask_gemini(url, history, stream):
-    client = genai.Client(api_key=KEY, http_options={"base_url": url})
+def ask_gemini(url, history, stream, retries=0):
+    tries = {"attempts": retries + 1, "initial_delay": 0.01}
+    client = genai.Client(api_key=KEY, http_options={"base_url": url, "retry_options": tries})
     config = {"systemInstruction": {"parts": [{"text": SYSTEM["content"]}]}, **OPTIONS["gemini"],
               "tools": [{"functionDeclarations": REGISTRY.get_schemas(api_format="gemini")}],
               "toolConfig": build_tool_choice("auto", api_format="gemini"),
@@ -229,24 +248,38 @@ def keys_sent(headers):
     return {name: headers[name] for name in ("authorization", "x-api-key", "x-goog-api-key") if name in headers}
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-@pytest.mark.parametrize("api_format", FORMATS)
+def sdk_body_of(request, api_format):
+    """Give what an SDK sent, as HttpModel sends it."""
+    return (as_every_server_takes_it if api_format == "openai-chat" else in_camel_case)(request[2])
+
+
+each_way = pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+each_format = pytest.mark.parametrize("api_format", FORMATS)
+
+
+@each_way
+@each_format
 def test_every_turn_asks_as_the_real_sdk_asks(api_format, stream):
-    pieces = []
-    with provider(ANSWERS[api_format, stream]) as ours:
+    pieces, asked = [], []
+    first, last = ANSWERS[api_format, stream]
+    answers = [first, again(first), last]
+    with provider(answers) as ours:
         model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, api_key=KEY, timeout=20,
                           on_delta=pieces.append if stream else None, **OPTIONS[api_format])
+
+        def recording(*, messages, **request):
+            asked.append(messages[1:])
+            return model(messages=messages, **request)
         question = toolreg._user_message("Add 17 and 25.", api_format)
-        messages = run_agent(model, [SYSTEM, question], REGISTRY, api_format=api_format)
-    _, _, *told = messages
-    with provider(ANSWERS[api_format, stream]) as theirs:
-        last = len(messages) - 1
-        ASK[api_format](theirs.url + BASES[api_format], messages[1:2], stream)
-        ASK[api_format](theirs.url + BASES[api_format], messages[1:last], stream)
-    assert len(ours.requests) == len(theirs.requests) == 2 and len(told) >= 3
-    for (path, headers, body), (sdk_path, sdk_headers, sdk_body) in zip(ours.requests, theirs.requests):
-        sdk_body = as_every_server_takes_it(sdk_body) if api_format == "openai-chat" else in_camel_case(sdk_body)
-        assert (path, body) == (sdk_path, sdk_body)
+        messages = run_agent(recording, [SYSTEM, question], REGISTRY, api_format=api_format)
+    with provider(answers) as theirs:
+        for history in asked:
+            ASK[api_format](theirs.url + BASES[api_format], history, stream)
+    assert len(ours.requests) == len(theirs.requests) == 3 and len(asked[0]) < len(asked[1]) < len(asked[2])
+    for request, sdk_request in zip(ours.requests, theirs.requests):
+        path, headers, body, _ = request
+        assert (path, body) == (sdk_request[0], sdk_body_of(sdk_request, api_format))
+        sdk_headers = sdk_request[1]
         assert headers["content-type"] == sdk_headers["content-type"] == "application/json"
         assert headers.get("anthropic-version") == sdk_headers.get("anthropic-version")
         if api_format == "anthropic":       # the documented header; the SDK sends the same key as a bearer's
@@ -254,15 +287,81 @@ def test_every_turn_asks_as_the_real_sdk_asks(api_format, stream):
                 {"x-api-key": KEY}, {"authorization": f"Bearer {KEY}"})
         else:
             assert keys_sent(headers) == keys_sent(sdk_headers) != {}
-    assert toolreg.parse_tool_calls(told[1 if api_format == "openai-responses" else 0])[0].arguments == {
-        "a": 17, "b": 25}
-    assert model.usage == {"input": 20, "output": 10, "total": 30}
+    calls = [call for message in messages[2:] if message.get("role") != "user" and message.get("role") != "tool"
+             for call in toolreg.parse_tool_calls(message)]
+    assert [call.arguments for call in calls] == [{"a": 17, "b": 25}] * 2
+    assert api_format == "gemini" or calls[0].id.replace("_1", "_2") == calls[1].id != calls[0].id
+    assert model.usage == {"input": 30, "output": 15, "total": 45}
     assert "42" in json.dumps(ours.requests[1][2]) and "It is 42." in json.dumps(messages[-1])
     assert not stream or pieces == ["It ", "is 42."]
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
-@pytest.mark.parametrize("api_format", FORMATS)
+@each_way
+@each_format
+def test_what_may_pass_is_asked_again_as_the_real_sdk_asks_again(api_format, stream, monkeypatch):
+    monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
+    answers = [429, 503, ANSWERS[api_format, stream][1]]
+    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    schemas = REGISTRY.get_schemas(api_format=api_format)
+    with provider(answers) as ours:
+        model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, api_key=KEY, timeout=20,
+                          stream=stream, **OPTIONS[api_format])
+        assert "It is 42." in json.dumps(model(messages=[SYSTEM, *history], tools=schemas))
+    with provider(answers) as theirs:
+        ASK[api_format](theirs.url + BASES[api_format], history, stream, retries=2)
+    assert len(ours.requests) == len(theirs.requests) == 3
+    assert len({request[3] for request in ours.requests}) == 1      # the very same bytes each time
+    assert [request[2] for request in ours.requests] == [
+        sdk_body_of(request, api_format) for request in theirs.requests]
+
+
+@each_format
+def test_what_does_not_pass_is_told_as_the_real_sdk_tells_it(api_format):
+    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    for status in (400, 401, 404, 429, 500, 529):
+        with provider([status]) as ours, pytest.raises(toolreg.HttpError) as told:
+            HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, timeout=20, retries=0)(messages=history)
+        with provider([status]) as theirs, pytest.raises(Exception, match="slow down") as told_by_sdk:
+            ASK[api_format](theirs.url + BASES[api_format], history, False)
+        known = getattr(told_by_sdk.value, "status_code", None) or told_by_sdk.value.code
+        assert (told.value.status, str(told.value)) == (known, f"{ours.url} answered {status}: slow down")
+
+
+@each_format
+def test_a_stream_that_breaks_off_is_asked_again_unless_its_text_was_given_out(api_format, monkeypatch):
+    monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
+    whole = ANSWERS[api_format, True][1]
+    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    for kept in range(len(whole) - 2):                              # before the event that says why it ended
+        cut = [*whole[:kept], None]
+        with provider([cut, whole]) as ours:
+            model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, timeout=20, stream=True)
+            assert "It is 42." in json.dumps(model(messages=history))
+        assert len({request[3] for request in ours.requests}) == 1 and len(ours.requests) == 2
+        pieces = []
+        with provider([cut, whole]) as ours, contextlib.suppress(toolreg.HttpError):
+            HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, timeout=20,
+                      on_delta=pieces.append)(messages=history)
+        said = sum(json.dumps(cut).count(f'"{piece}"') for piece in ("It ", "is 42."))       # the pieces that came
+        assert pieces == ["It ", "is 42."][:said or 2] and len(ours.requests) == (1 if said else 2)
+
+
+@each_way
+@each_format
+def test_a_server_that_is_not_there_is_told_as_such(api_format, stream, monkeypatch):
+    monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    with pytest.raises(toolreg.HttpError, match=f"^{url}: ConnectionRefusedError") as told:
+        HttpModel(url + BASES[api_format], "m", api_format=api_format, timeout=20, stream=stream)(messages=history)
+    assert told.value.status is None
+    with pytest.raises(Exception, match="(?i)connect"):
+        ASK[api_format](url + BASES[api_format], history, stream)
+
+
+@each_way
+@each_format
 def test_what_was_signed_or_encrypted_goes_back_as_it_came(api_format, stream):
     with provider(ANSWERS[api_format, stream]) as ours:
         model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, timeout=20, stream=stream)

@@ -207,4 +207,4 @@ def test_a_chat_is_kept_and_a_real_model_goes_on_from_it(base_url, tmp_path, mon
     assert kept[1][:len(kept[0])] == kept[0] and kept[0][-1]["role"] == "assistant"
     asked = [message["content"] for message in kept[1] if message["role"] == "user"]
     assert asked == ["Add 17 and 25.", "Add 1 and 2."]
-    assert "<b>add</b>" in (tmp_path / "talk.html").read_text("utf-8")
+    assert "tool    add answers [" in (tmp_path / "talk.html").read_text("utf-8")
