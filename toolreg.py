@@ -8504,7 +8504,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    images: list[Any] = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
+    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
     if said:
         id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
@@ -8515,7 +8515,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         images += [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    for image in filter(None, images):
+    for image in images:
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
