@@ -719,7 +719,8 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    table, checks = _either(tables), list(map(_check_of, tables))
+    checks = list(map(_check_of, tables))
+    table: _Table = _either(tables)
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -5863,10 +5864,15 @@ def _tool_exceptions() -> Iterator[None]:
         raise
 
 
+def _is_command(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_command, value))
+    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
+
+
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
-    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
-           for each in (value if isinstance(value, list) else [value])):
+    if _is_command(value):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
