@@ -6338,20 +6338,16 @@ def _modern(schema: _Object) -> dict[str, Any]:
             new[keyword] = new.pop(bound, None)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    if "patternProperties" in new:
-        new["patternProperties"] = {each: sub for each, sub in _part(new, "patternProperties", dict).items()
-                                    if _can_be_said(each)}
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
-def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
-    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+def _absolute(node: Any, uri: str) -> Any:
+    """Copy a document with its references spelled in full."""
     from urllib.parse import urljoin
     if isinstance(node, Mapping):
-        return {"$ref" if key in recursive else key: recursive.get(key) or (
-            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
-            for key, each in node.items()}
-    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
+                for key, each in node.items()}
+    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
 
 
 class _Document:
@@ -6423,6 +6419,8 @@ class _Document:
                 said[word] = self._named(argument, used)
             elif word == "properties":
                 said[word] = self._properties(argument, _part(schema, "required", list), used)
+            elif word == "patternProperties":
+                said[word] = {each: self.said(sub, used) for each, sub in argument.items() if _can_be_said(each)}
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
         if kinds:
@@ -6446,10 +6444,7 @@ class _Document:
         return kept
 
     def _merged(self, schema: _Object, reference: str) -> _Object:
-        """Say what extends others by an allOf as one schema, where each part leaves room for what the others add.
-
-        What is read-only is left out, whichever part says so.
-        """
+        """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
         branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
         extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
         if not (own or extends):
@@ -6476,10 +6471,7 @@ class _Document:
 
     # --- kinds of one thing, which a property tells apart
     def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
-        """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
-
-        They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
-        """
+        """Give (a schema without its kinds, the property that tells them apart, each kind with its values)."""
         told, found = schema.get("discriminator"), [reference]
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
         choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
@@ -6492,7 +6484,7 @@ class _Document:
         mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
         bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
         kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
-        if choices:                         # a value may fit several of these until the property is read
+        if choices:                         # a value may fit several branches of oneOf until the property is read
             return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
         rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
         return {} if rows else schema, teller, rows
@@ -6542,9 +6534,9 @@ class _Document:
         """Give (a definition, the names in it)."""
         if name not in self._definitions:
             used, reference = list[str](), self._references[name]
-            schema = self.target(reference)
+            schema, itself = self.target(reference), f'"$ref": {json.dumps(reference)}'
             if _part(schema, "$recursiveAnchor", bool):
-                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+                schema = json.loads(json.dumps(schema, default=str).replace('"$recursiveRef": "#"', itself))
             self._definitions[name] = self.said(schema, used, reference), used
         return self._definitions[name]
 
@@ -6765,7 +6757,7 @@ class _Body:
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
 
-        They are required as they say, even if the body itself is not: authors forget that.
+        They are required as they say, even where the body is not: authors forget that.
         """
         schema = api.follow(self.schema)
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
@@ -6800,9 +6792,8 @@ class _Body:
     def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, written = uuid4().hex, b""
-        rows = [(name, each) for name, value in fields.items() if value is not None
-                for each in (value if isinstance(value, list) else [value])]
-        for name, value in rows:
+        for name, value in [(name, each) for name, value in fields.items() if value is not None
+                            for each in (value if isinstance(value, list) else [value])]:
             file = self.files.get(name)
             data, media_type = _as_bytes(value, file)
             media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
