@@ -6792,8 +6792,9 @@ class _Body:
     def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, written = uuid4().hex, b""
-        for name, value in [(name, each) for name, value in fields.items() if value is not None
-                            for each in (value if isinstance(value, list) else [value])]:
+        rows = [(name, each) for name, value in fields.items() if value is not None
+                for each in (value if isinstance(value, list) else [value])]
+        for name, value in rows:
             file = self.files.get(name)
             data, media_type = _as_bytes(value, file)
             media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
