@@ -6359,6 +6359,7 @@ class _Document:
         self.root, self.uri = root, uri
         self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
         self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
+        self._inline: dict[str, str] = {}                   # the JSON text of a schema -> a reference of our own
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
         self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
@@ -6411,8 +6412,14 @@ class _Document:
         faults = [_UNSAID[word] for word in schema if word in _UNSAID]
         if faults:
             raise ToolDefinitionError(faults[0])
+        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
+        extends = len(branches) > 1 or (branches and reference) or (own and (branches or "$ref" in schema))
+        text = json.dumps(schema, default=str) if extends and not reference else ""
+        if '"$ref"' in text:                # it may hold itself, which only a definition can say
+            return {"$ref": self._named(self._place_of(schema, text), used)}
         own_kinds = reference if "discriminator" in schema else ""
-        schema, teller, kinds = self._kinds(self._merged(schema, reference), own_kinds)
+        schema = self._merged(self.parts_of(schema) if extends else [schema]) if own or extends else schema
+        schema, teller, kinds = self._kinds(schema, own_kinds)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
@@ -6443,20 +6450,23 @@ class _Document:
                     raise
         return kept
 
-    def _merged(self, schema: _Object, reference: str) -> _Object:
+    def _place_of(self, schema: _Object, text: str) -> str:
+        """Give a reference to a schema that stands nowhere else, named after what it extends."""
+        base, = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[:1] or [""]
+        reference = self._inline.setdefault(text, f"inline:/{len(self._inline)}/{base}_extended")
+        self.documents[reference] = schema
+        return reference
+
+    def _merged(self, parts: list[_Object]) -> _Object:
         """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
-        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
-        extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
-        if not (own or extends):
-            return schema
         merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in self.parts_of(schema) if extends else [schema]:
+        for part in parts:
             for name, each in _part(part, "properties", dict).items():
                 properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
             required += _part(part, "required", list)
             rest = {word: argument for word, argument in part.items()
                     if word not in ("$ref", "allOf", "properties", "required")
-                    and (argument is not False or part is schema)}      # that a part is closed is not ours
+                    and (argument is not False or part is parts[-1])}   # that a part is closed is not ours
             if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
                 merged |= rest
             else:
