@@ -6615,7 +6615,7 @@ class _Client:
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        if base_url is not None and _target_of(base_url) and not set("?#{").isdisjoint(base_url):
+        if base_url is not None and _Target(base_url) and not set("?#{").isdisjoint(base_url):
             raise ToolDefinitionError("base_url: takes no query, fragment or variable")
         self.uri, self.base_url, self.headers, self.timeout = api.uri, base_url, _headers_of(headers, {}), timeout
         nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
@@ -6654,42 +6654,7 @@ class _Client:
         return next((url.rstrip("/") for url in urls if re.match("https?://[^?#{]+$", url)), "")
 
 
-<<<<<<< HEAD
 # --- which operations there are
-=======
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (where it goes, its name there, the text)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query", "apikey cookie"):
-        return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
-
-
-def _checked_base(url: str) -> str:
-    if _Target(url) and not set("?#{").isdisjoint(url):
-        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-    return url.rstrip("/")
-
-
-# --- the operations
-class _Operation(NamedTuple):
-    method: str
-    key: str            # a path, as it stands in the document
-    node: dict[str, Any]
-    base: str           # the URL of a server, not checked yet, or nothing
-    name: str = ""      # one that no choice of operations changes
-
-
-@_refusing
->>>>>>> main
 def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
                 exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
     """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
@@ -7008,7 +6973,7 @@ class _Operation:
 
     def _prepare(self) -> None:
         """Find to whom every call goes, and the credentials of the first way in for which all are there."""
-        if not self.base or not _target_of(self.base):
+        if not self.base or not _Target(self.base):
             raise ToolDefinitionError(_NO_SERVER)
         ways = [way for way in self.security or () if way and way.keys() <= self.client.credentials.keys()]
         self.client.sent.update(*ways[:1])
