@@ -723,7 +723,8 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    table, checks = _either(tables), list(map(_check_of, tables))
+    checks = list(map(_check_of, tables))
+    table: _Table = _either(tables)
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -2187,12 +2188,6 @@ class Media:
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
 
-    @property
-    def base64(self) -> str:
-        """The data as text, for JSON."""
-        import base64
-        return base64.b64encode(self.data).decode()
-
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
@@ -2705,7 +2700,7 @@ class Tool(_Extended):
         tool.__dict__.update(
             name=name, description=documented if description is None else description, parameters=schema, func=func,
             metadata=ToolMetadata() if metadata is None else metadata, bind=bind)
-        tool._check(bool if parameters is None else tool._check_schema)
+        tool._check((lambda: None) if parameters is None else tool._check_schema)
         return tool
 
     # each when it is first asked for: most tools wait for a call in vain
@@ -3350,7 +3345,7 @@ class _Run:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.api_format: str = api_format or getattr(model, "api_format", None) or "openai-chat"
         self.api = _APIS[self.api_format]
         many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
         self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
@@ -3544,7 +3539,7 @@ async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, 
     """Run a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
     limited = tool.metadata.timeout is not None
-    unthreaded = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
+    unthreaded: Any = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
     running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
     outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
     return outcome
@@ -4215,6 +4210,7 @@ class _FullCompiler(_Compiler):
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
+        rows: dict[str, _Row]
         rows, ref_alone = node.home[0].dialect
         return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
@@ -4605,7 +4601,7 @@ def _known_hints(thing: Any) -> dict[str, Any]:
     return typing.get_type_hints(thing, include_extras=True)
 
 
-_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
+_known_hints_of_class: Callable[[Any], dict[str, Any]] = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -5192,7 +5188,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8 spellings
+#    uses 1 3 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5208,7 +5204,7 @@ _RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
 
 def _responses_output(result: ToolResult) -> Any:
     text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
              for media in result.media if media.media_type in _RESPONSES_MEDIA]
     return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
 
@@ -5243,7 +5239,7 @@ API_FORMATS += ("openai-responses",)
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 8 spellings
+#    uses 1 2 3 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5291,7 +5287,7 @@ _ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "im
 def _anthropic_content(result: ToolResult) -> Any:
     text = _printable(result.content)
     blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
-               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+               "source": {"type": "base64", "media_type": media.media_type, "data": to_json(media.data)}}
               for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
     return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
 
@@ -5315,7 +5311,7 @@ API_FORMATS += ("anthropic",)
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 1 2 8 spellings
+#    uses 1 2 3 8 spellings
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5342,7 +5338,7 @@ _GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
 
 
 def _gemini_result(result: ToolResult) -> dict[str, Any]:
-    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": to_json(media.data)}}
              for media in result.media if media.media_type in _GEMINI_MEDIA]
     said = {"error" if result.is_error else "output": _printable(result.content)}
     return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
@@ -5879,10 +5875,15 @@ def _tool_exceptions() -> Iterator[None]:
         raise
 
 
+def _is_command(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_command, value))
+    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
+
+
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
-    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
-           for each in (value if isinstance(value, list) else [value])):
+    if _is_command(value):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
@@ -7717,7 +7718,7 @@ def _output_of(tool: Tool, revision: str) -> Validator | None:
 
 
 def _media_block(media: Media, name: str) -> _Rpc:
-    kind, data = media.media_type.partition("/")[0], media.base64
+    kind, data = media.media_type.partition("/")[0], to_json(media.data)
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -8393,7 +8394,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
     for image in images:
