@@ -8809,6 +8809,20 @@ def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
     assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
 
 
+@pytest.mark.parametrize("inner", [{"description": "the one above"}, {"properties": {"n": {"minimum": 5}}}])
+def test_an_allof_within_a_schema_may_extend_that_schema(inner):
+    node = {"type": "object", "properties": {"n": {"type": "integer"}, "id": {"readOnly": True},
+                                             "up": {"allOf": [{"$ref": "#/components/schemas/Node"}, inner]}},
+            "required": ["n", "id"], "additionalProperties": False}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Node"}}), method="post",
+                        components={"schemas": {"Node": node}})
+    tool = only(openapi_tools(document))
+    assert tool.parameters["$defs"].keys() == {"Node", "Node_extended"}
+    check = tool._validator.is_valid
+    assert check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}]})
+    assert not check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}]}) and not check({"body": [{"up": {"n": 5}}]})
+
+
 def test_branches_of_branches_are_read_once():
     deep = {f"S{at}": {"allOf": [{"$ref": f"#/components/schemas/S{at + 1}"}] * 2} for at in range(60)}
     document = describe(json_body({"$ref": "#/components/schemas/S0"}), method="post", components={

@@ -6397,20 +6397,16 @@ def _modern(schema: _Object) -> dict[str, Any]:
             new[keyword] = new.pop(bound, None)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    if "patternProperties" in new:
-        new["patternProperties"] = {each: sub for each, sub in _part(new, "patternProperties", dict).items()
-                                    if _can_be_said(each)}
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
-def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
-    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+def _absolute(node: Any, uri: str) -> Any:
+    """Copy a document with its references spelled in full."""
     from urllib.parse import urljoin
     if isinstance(node, Mapping):
-        return {"$ref" if key in recursive else key: recursive.get(key) or (
-            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
-            for key, each in node.items()}
-    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
+                for key, each in node.items()}
+    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
 
 
 class _Document:
@@ -6422,6 +6418,7 @@ class _Document:
         self.root, self.uri = root, uri
         self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
         self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
+        self._inline: dict[str, str] = {}                   # the JSON text of a schema -> a reference of our own
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
         self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
@@ -6474,14 +6471,22 @@ class _Document:
         faults = [_UNSAID[word] for word in schema if word in _UNSAID]
         if faults:
             raise ToolDefinitionError(faults[0])
+        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
+        extends = len(branches) > 1 or (branches and reference) or (own and (branches or "$ref" in schema))
+        text = json.dumps(schema, default=str) if extends and not reference else ""
+        if '"$ref"' in text:                # it may hold itself, which only a definition can say
+            return {"$ref": self._named(self._place_of(schema, text), used)}
         own_kinds = reference if "discriminator" in schema else ""
-        schema, teller, kinds = self._kinds(self._merged(schema, reference), own_kinds)
+        schema = self._merged(self.parts_of(schema) if extends else [schema]) if own or extends else schema
+        schema, teller, kinds = self._kinds(schema, own_kinds)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
                 said[word] = self._named(argument, used)
             elif word == "properties":
                 said[word] = self._properties(argument, _part(schema, "required", list), used)
+            elif word == "patternProperties":
+                said[word] = {each: self.said(sub, used) for each, sub in argument.items() if _can_be_said(each)}
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
         if kinds:
@@ -6504,23 +6509,23 @@ class _Document:
                     raise
         return kept
 
-    def _merged(self, schema: _Object, reference: str) -> _Object:
-        """Say what extends others by an allOf as one schema, where each part leaves room for what the others add.
+    def _place_of(self, schema: _Object, text: str) -> str:
+        """Give a reference to a schema that stands nowhere else, named after what it extends."""
+        base, = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[:1] or [""]
+        reference = self._inline.setdefault(text, f"inline:/{len(self._inline)}/{base}_extended")
+        self.documents[reference] = schema
+        return reference
 
-        What is read-only is left out, whichever part says so.
-        """
-        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
-        extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
-        if not (own or extends):
-            return schema
+    def _merged(self, parts: list[_Object]) -> _Object:
+        """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
         merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in self.parts_of(schema) if extends else [schema]:
+        for part in parts:
             for name, each in _part(part, "properties", dict).items():
                 properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
             required += _part(part, "required", list)
             rest = {word: argument for word, argument in part.items()
                     if word not in ("$ref", "allOf", "properties", "required")
-                    and (argument is not False or part is schema)}      # that a part is closed is not ours
+                    and (argument is not False or part is parts[-1])}   # that a part is closed is not ours
             if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
                 merged |= rest
             else:
@@ -6535,10 +6540,7 @@ class _Document:
 
     # --- kinds of one thing, which a property tells apart
     def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
-        """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
-
-        They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
-        """
+        """Give (a schema without its kinds, the property that tells them apart, each kind with its values)."""
         told, found = schema.get("discriminator"), [reference]
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
         choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
@@ -6551,7 +6553,7 @@ class _Document:
         mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
         bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
         kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
-        if choices:                         # a value may fit several of these until the property is read
+        if choices:                         # a value may fit several branches of oneOf until the property is read
             return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
         rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
         return {} if rows else schema, teller, rows
@@ -6601,9 +6603,9 @@ class _Document:
         """Give (a definition, the names in it)."""
         if name not in self._definitions:
             used, reference = list[str](), self._references[name]
-            schema = self.target(reference)
+            schema, itself = self.target(reference), f'"$ref": {json.dumps(reference)}'
             if _part(schema, "$recursiveAnchor", bool):
-                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+                schema = json.loads(json.dumps(schema, default=str).replace('"$recursiveRef": "#"', itself))
             self._definitions[name] = self.said(schema, used, reference), used
         return self._definitions[name]
 
@@ -6824,7 +6826,7 @@ class _Body:
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
 
-        They are required as they say, even if the body itself is not: authors forget that.
+        They are required as they say, even where the body is not: authors forget that.
         """
         schema = api.follow(self.schema)
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
