@@ -1963,11 +1963,8 @@ def _dedented(text: str) -> str:
 
 def _prose(text: str) -> str:
     """Join wrapped lines; the items of a list keep their lines."""
-    text = text.strip()
-    if "\n" not in text:
-        return text
-    lines = [line.strip() for line in text.split("\n")]
-    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
+    lines = [line.strip() for line in text.strip().split("\n")]
+    return lines[0] if len(lines) == 1 else re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
 
 
 # --- signatures
@@ -2956,7 +2953,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], Any] = bool) -> Any:
+def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
     """Call on a thread that waits, or on a new one, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import queue
@@ -2971,7 +2968,6 @@ def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], An
         try:
             threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
         except RuntimeError:
-            unthreaded()
             future.set_result(_caught(func, *args))
     jobs.put((future, func, args))
     return future
@@ -3700,8 +3696,7 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                   unthreaded: Callable[[], Any] = bool) -> _Outcome:
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
     if _is_async(func):
         return await _acaught(func(*args, **kwargs))
@@ -3709,7 +3704,7 @@ async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called, unthreaded=unthreaded))
+    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called))
 
 
 async def _aoutcome(future: Any) -> _Outcome:
@@ -3723,10 +3718,9 @@ async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, 
                            executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    limited = tool.metadata.timeout is not None
-    unthreaded = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
-    running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
-    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
+    func = _ELSEWHERE["timed"](tool) if tool.metadata.timeout and not tool._is_async else tool.func
+    running = _acalled(func, args, kwargs) if future is None else _aoutcome(future)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
     return outcome
 
 
@@ -4073,13 +4067,16 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _warn_unlimited(tool: Tool) -> None:
-    import warnings
-    warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=3)
+def _timed(tool: Tool) -> Callable[..., Any]:
+    """Give a tool's function; it says so where it is not called on another thread, and cannot be left."""
+    caller = _thread.get_ident()
 
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _finished(func(*args, **kwargs))
+    def func(*args: Any, **kwargs: Any) -> Any:
+        import warnings
+        if _thread.get_ident() == caller:
+            warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
+        return tool.func(*args, **kwargs)
+    return func
 
 
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -4088,13 +4085,13 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
-        return _called(tool.func, args, kwargs)
+        return _finished(tool.func(*args, **kwargs))
+    func = _timed(tool)
     try:
         if future is None and tool._is_async:
             future = _ELSEWHERE["start"](tool.func(*args, **kwargs), tool)
         elif future is None:
-            future = _on_daemon(contextvars.copy_context().run, _called, tool.func, args, kwargs,
-                                unthreaded=functools.partial(_warn_unlimited, tool))
+            future = _on_daemon(contextvars.copy_context().run, lambda: _finished(func(*args, **kwargs)))
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
         if future is not None:
@@ -4127,7 +4124,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     token = _IS_SHIPPED.set(True)
-    outcome = _caught(_called, func, args, kwargs)
+    outcome = _caught(lambda: _finished(func(*args, **kwargs)))
     _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
@@ -4137,7 +4134,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "unlimited": _warn_unlimited})
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "timed": _timed})
 
 
 # ---------------------------------------------------------------------------
