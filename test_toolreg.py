@@ -3767,10 +3767,8 @@ def test_a_worker_thread_that_waits_keeps_nothing_alive():
     registry = ToolRegistry()
     registry.register(Tool("make", "", {}, Value))
     kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
-    for _ in range(1_000):                  # it may still be on its way to wait
-        gc.collect()
-        if not any(each() for each in kept):
-            break
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
         time.sleep(0.001)
     assert [each() for each in kept] == [None, None]
 
