@@ -5618,9 +5618,8 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
+        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+        tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -7063,10 +7062,7 @@ def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
 
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
-        super().__init__(think_augment=registry.think_augment, coerce=registry.coerce, executor=registry.executor,
-                         max_workers=registry.max_workers, before_call=registry.before_call,
-                         after_call=registry.after_call)
-        self.merge(registry)
+        self.__dict__.update(registry.copy().__dict__)
         self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
         self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
 
@@ -7074,11 +7070,8 @@ class _SearchRegistry(ToolRegistry):
         """Give the schemas of find_tools and of what it found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
+        offered = [self[each] for each in list(self._offered) if each in self and each not in self._disabled]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
-
-    def _is_enabled(self, name: str) -> bool:
-        return bool(super().get_schemas(name))
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
@@ -7086,7 +7079,7 @@ class _SearchRegistry(ToolRegistry):
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
             for tool in self if tool.name != "find_tools"}
         best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if self._is_enabled(name)][:self._limit]
+        found = [name for name in best if name not in self._disabled][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
