@@ -2713,11 +2713,12 @@ _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
-    fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+def _checked_option(option: str, owner: Any, said: str = "{}") -> Any:
+    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    fault = None if owner is None else _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
+    return owner
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2762,7 +2763,7 @@ class ToolMetadata:
         _checked_think(self.think_augment)
         object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         if self.timeout is not None:
-            _check_option("timeout", self)
+            _checked_option("timeout", self)
 
 
 class _Extended:
@@ -2812,7 +2813,7 @@ class Tool(_Extended):
             raise ToolDefinitionError(f"{subject}{_needs_chapter('await')}")
         check_schema()
         if self.metadata.strict:
-            _check_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
+            _checked_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
 
     def _check_schema(self) -> None:
         subject, given = f'tool "{self.name}": parameters', self.parameters
@@ -3049,7 +3050,8 @@ class ToolRegistry(_Extended):
             raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
+        self.max_workers = _checked_count("max_workers", max_workers)
+        self.executor = _checked_option("executor", executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3235,7 +3237,8 @@ class ToolRegistry(_Extended):
         Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+        executor = _checked_option("executor", executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
@@ -3300,12 +3303,6 @@ def _checked_count(option: str, count: Any) -> int:
     if type(count) is not int or count < 1:
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
-
-
-def _checked_executor(executor: Any) -> Any:
-    if executor is not None:
-        _check_option("executor", executor)
-    return executor
 
 
 def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
@@ -3867,7 +3864,8 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
     workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+    executor = _checked_option("executor", executor)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, executor)
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
