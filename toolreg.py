@@ -2709,7 +2709,8 @@ _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
+# what does not simply run here; chapters have the rows. "await": wait for a value on an event loop · "call": call a
+# function on an executor, or for a limited time
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
