@@ -45,7 +45,7 @@ MUTANTS = [
     (4, '**needed, "additionalProperties": False}', "**needed}"),
     (4, '(required and word != "typing.NotRequired")', "required"),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
-    (4, "(key, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
+    (4, "(place, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
     (4, "if len(places) > 1:", "if len(places) > 0:"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
@@ -60,7 +60,7 @@ MUTANTS = [
     # 8. provider formats
     (8, "asked = think_augment if known.think_augment is None else known.think_augment", "asked = think_augment"),
     (8, '"strict": said is not None}', '"strict": strict}'),
-    (8, '_at(entry, "call_id") or _at(entry, "id")', '_at(entry, "id") or _at(entry, "call_id")'),
+    ("spellings", 'entry.get("call_id") or entry.get("id")', 'entry.get("id") or entry.get("call_id")'),
     ("streams", 'function["arguments"] = _CUT', 'function["arguments"] = "{}"'),
     ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
@@ -92,14 +92,14 @@ MUTANTS = [
     (10, 'if type(error).__name__ == "CancelledError":', "if False:"),
     (10, "contextvars.copy_context().run(self._run, calls[0], executor)", "self._run(calls[0], executor)"),
     # 11. the loop
-    (11, "for _ in range(talk.max_turns):", "for _ in range(talk.max_turns + 1):"),
-    (11, 'self.choice = "auto"', "pass"),
-    (11, 'in ("auto", "required", "any") or call.name in names]', 'or True]'),
+    (11, "for _ in range(run.max_turns):", "for _ in range(run.max_turns + 1):"),
+    (11, 'self.ask_for("auto")', "pass"),
+    (11, "if self.names is None or call.name in self.names]", "]"),
     (11, 'not calls and "pause_turn" not in', 'not calls or "pause_turn" in'),
-    (11, "messages=list(talk.history)) from", "messages=[]) from"),
-    (11, "        talk.choice = choice ", "        choice = choice "),
+    (11, "messages=list(run.history)) from", "messages=[]) from"),
+    ("extract", "        run.ask_for(choice) ", "        choice = choice "),
     (11, "waiting = [call for call in waiting if call is not first]", "pass"),
-    (11, "            self.history.pop()\n", "            pass\n"),
+    (11, "last = self.history.pop()", "last = self.history[-1]"),
     (11, "if needed and name not in registry.inject]", "if False]"),
     # chapters
     ("async", "        async with gate:\n", "        if True:\n"),
