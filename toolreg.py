@@ -2442,7 +2442,8 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    spelled, calls = "openai-chat", _chat_calls(response)
+    reasons: set[str] = set()
     if calls is None:
         response, reasons = _message_in(_on_the_wire(response))
         calls = _chat_calls(response)
@@ -3136,7 +3137,8 @@ class ToolRegistry(_Extended):
 
     def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = _Jobs(), _Jobs()
+        here: _Jobs = deque()
+        beside: _Jobs = deque()
         for place, call in enumerate(calls):
             tool = self._tools.get(call.name)
             (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
