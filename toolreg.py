@@ -3566,11 +3566,11 @@ class _Loop:
         _LOOP_THREADS.discard(_thread.get_ident())
         self.leave()
         for future in list(self.futures):
-            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-        tasks = asyncio.all_tasks(self.loop)
-        for task in tasks:
+            _caught(future.set_result, _Outcome(None, ToolRegError(_LOOP_ENDED)))     # unless it was cancelled
+        for task in (tasks := asyncio.all_tasks(self.loop)):
             task.cancel()
-        _caught(lambda: self.loop.run_until_complete(asyncio.wait(tasks)) if tasks else None)
+        if tasks:
+            _caught(lambda: self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True)))
         _caught(self.loop.close)
 
     def leave(self) -> None:
@@ -3578,7 +3578,7 @@ class _Loop:
         with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
-        self.loop.call_soon_threadsafe(self.end_if_left)
+        _caught(self.loop.call_soon_threadsafe, self.end_if_left)       # unless it has ended by itself
 
     def end_if_left(self) -> None:
         if not self.futures and _LOOPS.get(os.getpid()) is not self and _thread.get_ident() in _LOOP_THREADS:
@@ -3602,7 +3602,7 @@ class _Loop:
         def end(task: Any) -> None:
             self.futures.discard(future)
             ended = _caught(task.result)    # of one that was cancelled it raises
-            _deliver(future, ended.value or ended)
+            _caught(future.set_result, ended.value or ended)
             self.end_if_left()
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
@@ -3619,11 +3619,6 @@ class _Loop:
                 return None
         self.stuck_since = math.inf
         return future
-
-
-def _deliver(future: Any, outcome: _Outcome) -> None:
-    if not future.done():                   # it may have been cancelled, even now
-        _caught(future.set_result, outcome)
 
 
 def _start_on_loop(value: Any, tool: Tool | None = None) -> Any:
@@ -3673,8 +3668,8 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
-    return (await _acalled(self.func, args, kwargs)).get() if self.metadata.parallel else await _afinished(
-        self.func(*args, **kwargs))
+    running = _acalled(self.func, args, kwargs) if self.metadata.parallel else _acaught(self.func(*args, **kwargs))
+    return (await running).get()
 
 
 # --- the calls of one turn
