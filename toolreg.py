@@ -5814,8 +5814,9 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
-            for name, parameter in inspect.signature(func).parameters.items()]
+            for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
     found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
              for name, notes, needed in rows]
