@@ -3728,12 +3728,12 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
+    executor = self.executor if executor is None else executor
     try:
         if len(calls) == 1:
-            await _in_own_context(run(0, calls[0]))
+            await _in_own_context(_arun(self, executor, results, 0, calls[0]))
         else:
-            workers = workers or self.max_workers
+            workers, run = workers or self.max_workers, functools.partial(_arun, self, executor, results)
             await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
         raise _carrying(error, "after_call", results=results) from error.__cause__
