@@ -9149,16 +9149,6 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
     assert "not today" in runs[0].invoke("create_issue", {"name": "x"}).content
 
 
-def test_a_registry_that_is_searched_keeps_the_options_of_the_given_one():
-    def whose(user: Annotated[str, Injected]) -> str:
-        return user
-    seen = []
-    registry = search_registry(ToolRegistry([whose], inject={"user": "u" * 50}, max_result=10, max_workers=3,
-                                            after_call=lambda call, result: seen.append(call.name)))
-    assert registry.invoke("whose", {}).content.startswith("uuuuuuuuuu\n[cut here: 40 more")
-    assert seen == ["whose"] and registry.max_workers == 3
-
-
 def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
     registry = search_registry(catalogue(), limit=1)
     for api_format in ("openai-chat", "openai-responses", "anthropic", "gemini"):
