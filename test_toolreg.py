@@ -43,6 +43,7 @@ import types
 import typing
 import uuid
 import warnings
+import weakref
 import zipfile
 import zlib
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
@@ -3609,6 +3610,18 @@ def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
     thread.join(10)
     assert not thread.is_alive()
     assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
+
+
+def test_a_worker_thread_that_waits_keeps_nothing_alive():
+    class Value:
+        pass
+    registry = ToolRegistry()
+    registry.register(Tool("make", "", {}, Value))
+    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
+        time.sleep(0.001)
+    assert [each() for each in kept] == [None, None]
 
 
 def test_at_most_max_workers_run_at_once():

@@ -1960,11 +1960,8 @@ def _dedented(text: str) -> str:
 
 def _prose(text: str) -> str:
     """Join wrapped lines; the items of a list keep their lines."""
-    text = text.strip()
-    if "\n" not in text:
-        return text
-    lines = [line.strip() for line in text.split("\n")]
-    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
+    lines = [line.strip() for line in text.strip().split("\n")]
+    return lines[0] if len(lines) == 1 else re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
 
 
 # --- signatures
@@ -2440,7 +2437,8 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    spelled, calls = "openai-chat", _chat_calls(response)
+    reasons: set[str] = set()
     if calls is None:
         response, reasons = _message_in(_on_the_wire(response))
         calls = _chat_calls(response)
@@ -2562,15 +2560,17 @@ _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
+# what does not simply run here; chapters have the rows. "await": wait for a value on an event loop · "call": call a
+# function on an executor, or for a limited time
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
-    fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+def _checked_option(option: str, owner: Any, said: str = "{}") -> Any:
+    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    fault = None if owner is None else _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
+    return owner
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2615,7 +2615,7 @@ class ToolMetadata:
         _checked_think(self.think_augment)
         object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         if self.timeout is not None:
-            _check_option("timeout", self)
+            _checked_option("timeout", self)
 
 
 class _Extended:
@@ -2665,7 +2665,7 @@ class Tool(_Extended):
             raise ToolDefinitionError(f"{subject}{_needs_chapter('await')}")
         check_schema()
         if self.metadata.strict:
-            _check_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
+            _checked_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
 
     def _check_schema(self) -> None:
         subject, given = f'tool "{self.name}": parameters', self.parameters
@@ -2807,7 +2807,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], Any] = bool) -> Any:
+def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
     """Call on a thread that waits, or on a new one, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import queue
@@ -2822,7 +2822,6 @@ def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], An
         try:
             threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
         except RuntimeError:
-            unthreaded()
             future.set_result(_caught(func, *args))
     jobs.put((future, func, args))
     return future
@@ -2904,7 +2903,8 @@ class ToolRegistry(_Extended):
             raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
+        self.max_workers = _checked_count("max_workers", max_workers)
+        self.executor = _checked_option("executor", executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3090,7 +3090,8 @@ class ToolRegistry(_Extended):
         Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+        executor = _checked_option("executor", executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
@@ -3131,7 +3132,8 @@ class ToolRegistry(_Extended):
 
     def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = _Jobs(), _Jobs()
+        here: _Jobs = deque()
+        beside: _Jobs = deque()
         for place, call in enumerate(calls):
             tool = self._tools.get(call.name)
             (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
@@ -3155,12 +3157,6 @@ def _checked_count(option: str, count: Any) -> int:
     if type(count) is not int or count < 1:
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
-
-
-def _checked_executor(executor: Any) -> Any:
-    if executor is not None:
-        _check_option("executor", executor)
-    return executor
 
 
 def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
@@ -3515,8 +3511,7 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                   unthreaded: Callable[[], Any] = bool) -> _Outcome:
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
     if _is_async(func):
         return await _acaught(func(*args, **kwargs))
@@ -3524,7 +3519,7 @@ async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called, unthreaded=unthreaded))
+    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called))
 
 
 async def _aoutcome(future: Any) -> _Outcome:
@@ -3538,10 +3533,9 @@ async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, 
                            executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    limited = tool.metadata.timeout is not None
-    unthreaded: Any = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
-    running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
-    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
+    func = _ELSEWHERE["timed"](tool) if tool.metadata.timeout and not tool._is_async else tool.func
+    running = _acalled(func, args, kwargs) if future is None else _aoutcome(future)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
     return outcome
 
 
@@ -3567,11 +3561,11 @@ class _Loop:
         _LOOP_THREADS.discard(_thread.get_ident())
         self.leave()
         for future in list(self.futures):
-            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-        tasks = asyncio.all_tasks(self.loop)
-        for task in tasks:
+            _caught(future.set_result, _Outcome(None, ToolRegError(_LOOP_ENDED)))     # unless it was cancelled
+        for task in (tasks := asyncio.all_tasks(self.loop)):
             task.cancel()
-        _caught(lambda: self.loop.run_until_complete(asyncio.wait(tasks)) if tasks else None)
+        if tasks:
+            _caught(lambda: self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True)))
         _caught(self.loop.close)
 
     def leave(self) -> None:
@@ -3579,7 +3573,7 @@ class _Loop:
         with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
-        self.loop.call_soon_threadsafe(self.end_if_left)
+        _caught(self.loop.call_soon_threadsafe, self.end_if_left)       # unless it has ended by itself
 
     def end_if_left(self) -> None:
         if not self.futures and _LOOPS.get(os.getpid()) is not self and _thread.get_ident() in _LOOP_THREADS:
@@ -3603,7 +3597,7 @@ class _Loop:
         def end(task: Any) -> None:
             self.futures.discard(future)
             ended = _caught(task.result)    # of one that was cancelled it raises
-            _deliver(future, ended.value or ended)
+            _caught(future.set_result, ended.value or ended)
             self.end_if_left()
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
@@ -3620,11 +3614,6 @@ class _Loop:
                 return None
         self.stuck_since = math.inf
         return future
-
-
-def _deliver(future: Any, outcome: _Outcome) -> None:
-    if not future.done():                   # it may have been cancelled, even now
-        _caught(future.set_result, outcome)
 
 
 def _start_on_loop(value: Any, tool: Tool | None = None) -> Any:
@@ -3674,8 +3663,8 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
-    return (await _acalled(self.func, args, kwargs)).get() if self.metadata.parallel else await _afinished(
-        self.func(*args, **kwargs))
+    running = _acalled(self.func, args, kwargs) if self.metadata.parallel else _acaught(self.func(*args, **kwargs))
+    return (await running).get()
 
 
 # --- the calls of one turn
@@ -3688,7 +3677,8 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
     workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+    executor = _checked_option("executor", executor)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, executor)
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3733,12 +3723,12 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
+    executor = self.executor if executor is None else executor
     try:
         if len(calls) == 1:
-            await _in_own_context(run(0, calls[0]))
+            await _in_own_context(_arun(self, executor, results, 0, calls[0]))
         else:
-            workers = workers or self.max_workers
+            workers, run = workers or self.max_workers, functools.partial(_arun, self, executor, results)
             await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
         raise _carrying(error, "after_call", results=results) from error.__cause__
@@ -3930,13 +3920,16 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _warn_unlimited(tool: Tool) -> None:
-    import warnings
-    warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=3)
+def _timed(tool: Tool) -> Callable[..., Any]:
+    """Give a tool's function; it says so where it is not called on another thread, and cannot be left."""
+    caller = _thread.get_ident()
 
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _finished(func(*args, **kwargs))
+    def func(*args: Any, **kwargs: Any) -> Any:
+        import warnings
+        if _thread.get_ident() == caller:
+            warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
+        return tool.func(*args, **kwargs)
+    return func
 
 
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -3945,13 +3938,13 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
-        return _called(tool.func, args, kwargs)
+        return _finished(tool.func(*args, **kwargs))
+    func = _timed(tool)
     try:
         if future is None and tool._is_async:
             future = _ELSEWHERE["start"](tool.func(*args, **kwargs), tool)
         elif future is None:
-            future = _on_daemon(contextvars.copy_context().run, _called, tool.func, args, kwargs,
-                                unthreaded=functools.partial(_warn_unlimited, tool))
+            future = _on_daemon(contextvars.copy_context().run, lambda: _finished(func(*args, **kwargs)))
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
         if future is not None:
@@ -3984,7 +3977,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     token = _IS_SHIPPED.set(True)
-    outcome = _caught(_called, func, args, kwargs)
+    outcome = _caught(lambda: _finished(func(*args, **kwargs)))
     _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
@@ -3994,7 +3987,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "unlimited": _warn_unlimited})
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "timed": _timed})
 
 
 # ---------------------------------------------------------------------------
@@ -5179,8 +5172,10 @@ def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[
 
 
 def _is_blank(part: Any) -> bool:
-    said = {key for key, value in part.items() if value is not None} if isinstance(part, dict) else set()
-    return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
+    if not isinstance(part, dict):
+        return False
+    said = {key for key, value in part.items() if value is not None}
+    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
 
 
 _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
@@ -5687,9 +5682,8 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
+        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+        tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -5818,8 +5812,9 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
-            for name, parameter in inspect.signature(func).parameters.items()]
+            for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
     found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
              for name, notes, needed in rows]

@@ -95,7 +95,7 @@ MUTANTS = [
     (11, "for _ in range(run.max_turns):", "for _ in range(run.max_turns + 1):"),
     (11, 'self.ask_for("auto")', "pass"),
     (11, "if self.names is None or call.name in self.names]", "]"),
-    (11, 'not calls and "pause_turn" not in', 'not calls or "pause_turn" in'),
+    (11, "not calls and _PAUSED not in", "not calls or _PAUSED in"),
     (11, "messages=list(run.history)) from", "messages=[]) from"),
     ("extract", "        run.ask_for(choice) ", "        choice = choice "),
     (11, "waiting = [call for call in waiting if call is not first]", "pass"),
