@@ -851,7 +851,7 @@ class _Node:
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1
+    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -4578,7 +4578,7 @@ _WRITERS_BY_SHAPE[:0] = [
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     try:
-        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
+        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -4598,7 +4598,7 @@ def _known_hints(thing: Any) -> dict[str, Any]:
     return typing.get_type_hints(thing, include_extras=True)
 
 
-_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
+_known_hints_of_class: Any = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
