@@ -4208,7 +4208,8 @@ class _FullCompiler(_Compiler):
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        rows, ref_alone = node.home[0].dialect
+        dialect: _Dialect = node.home[0].dialect
+        rows, ref_alone = dialect
         return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
