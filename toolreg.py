@@ -852,7 +852,7 @@ class _Node:
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1
+    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -1457,35 +1457,30 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
-    if read is _as_it_is:
-        return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
-
-
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
     def row(annotation: Any, args: Any, build: _Builder) -> _Form:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        return _Form({"type": "array", "items": item.schema}, _reads_array(construct, item.read),
-                     hashable=construct is frozenset)
+
+        def read(value: Any) -> Any:
+            return construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(item.read))))
+        plain = _as_it_is if construct is list else construct
+        return _Form({"type": "array", "items": item.schema}, plain if item.read is _as_it_is else read,
+                     construct is frozenset or (construct is tuple and item.hashable))
     return row
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args and annotation in (tuple, typing.Tuple):         # noqa: UP006
-        args = (Any, ...)
-    forms = [build.form(arg) for arg in args if arg not in ((), ...)]
-    hashable = all(form.hashable for form in forms)
-    if args[1:] == (...,):
-        return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read), hashable)
+    if args[1:] == (...,) or annotation in (tuple, typing.Tuple):       # noqa: UP006
+        return _array_of(tuple)(annotation, args, build)
+    forms = [build.form(arg) for arg in args if arg != ()]
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if all(form.schema == forms[0].schema for form in forms):
-        items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
+        items = {"items": forms[0].schema if forms else {}}             # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(form.read for form in forms))),
+                 all(form.hashable for form in forms))
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1786,15 +1781,13 @@ class _Builder:
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Put the definitions of types used once in their places, the others into `$defs`."""
-        for key, places in self.places.items():
+        for key, (place, *others) in self.places.items():
             definition = self.forms[key].schema     # type: ignore[union-attr]
-            if len(places) > 1:
+            if others:
                 self.definitions[self.names[key]] = definition
             else:
-                del places[0]["$ref"]
-                said_here = places[0].copy()
-                places[0].clear()
-                places[0].update(definition, **said_here)
+                del place["$ref"]
+                place.update({**definition, **place})
         whole = {**schema, "$defs": self.definitions} if self.definitions else schema
         try:
             if self.foreign:                        # a schema of our own needs no check
@@ -1817,9 +1810,9 @@ def _form_of(annotation: Any) -> _Form:
     """Give the form of a type that stands alone: its schema holds the `$defs`."""
     build = _Builder()
     form = build.form(annotation)
-    schema = build.finish(form.schema)
+    form.schema = build.finish(form.schema)
     build.check("schema_of")
-    return _Form(schema, form.read, form.hashable)
+    return form
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -4574,7 +4567,7 @@ _WRITERS_BY_SHAPE[:0] = [
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     try:
-        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
+        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}

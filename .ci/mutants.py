@@ -46,7 +46,7 @@ MUTANTS = [
     (4, '(required and word != "typing.NotRequired")', "required"),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
     (4, "(place, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
-    (4, "if len(places) > 1:", "if len(places) > 0:"),
+    (4, "            if others:\n", "            if True:\n"),
     # 5. reasons
     (5, "if not declared:", "if declared:"),
     (5, "{**reason, **properties} if first else {**properties, **reason}", "{**reason, **properties}"),
