@@ -2451,17 +2451,16 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    calls = _chat_calls(response)
+    if calls is not None:                   # most often
+        return api_format or "openai-chat", calls
+    message, reasons = _message_in(_on_the_wire(response))
+    spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
-        response, reasons = _message_in(_on_the_wire(response))
-        calls = _chat_calls(response)
-    if calls is None:
-        spelled, calls = _by_chapter("other-calls", f"{_shown(response)} is spelled so that it")(response, api_format)
-    if reasons:
-        never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-        calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
-                 for call in calls]
-    return api_format or spelled, calls
+        spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+    return api_format or spelled, [
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2473,10 +2472,12 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
     calls = []
     try:
         for entry in entries:
-            if not isinstance(entry, ToolCall):
+            if type(entry) is dict:
                 function = entry["function"]
                 arguments = function["arguments"] if len(function) > 1 else None
                 entry = _made_call(entry.get("id"), function["name"], arguments)
+            elif not isinstance(entry, ToolCall):
+                return None
             calls.append(entry)
     except (AttributeError, LookupError, TypeError):
         return None
@@ -2485,8 +2486,8 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
 
 def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
-    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
-    if len(call.arguments) == 1 and _AS_TEXT in call.arguments and isinstance(call.arguments, dict):
+    call = ToolCall(f"{call_id or _fresh_id()}", f"{name or ''}", arguments)
+    if _AS_TEXT in call.arguments and isinstance(call.arguments, dict) and len(call.arguments) == 1:
         return replace(call, arguments=str(call.arguments[_AS_TEXT]))
     return call
 
