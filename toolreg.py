@@ -5193,8 +5193,10 @@ def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[
 
 
 def _is_blank(part: Any) -> bool:
-    said = {key for key, value in part.items() if value is not None} if isinstance(part, dict) else set()
-    return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
+    if not isinstance(part, dict) or "text" not in part:
+        return False
+    beside = [key for key in part if part[key] is not None and key not in ("type", "text")]
+    return not beside and not str(part["text"] or "").strip()
 
 
 _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
