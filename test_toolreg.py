@@ -2882,6 +2882,8 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
     "openai-chat": [
         ({"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}, ...),
         ({"role": "assistant", "content": "Hello."}, ...),
+        ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
+         {"role": "assistant", "content": "", "refusal": "No."}),
         (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
     ],
 }
@@ -4099,11 +4101,6 @@ def test_a_model_and_a_registry_that_are_none_are_named(model, registry, fault):
         run_agent(model, "go", registry)
 
 
-def test_one_message_is_no_history():
-    with pytest.raises(TypeError, match="write .message."):
-        run_agent(scripted_model("hi"), {"role": "user", "content": "go"}, ToolRegistry())
-
-
 def recorder(*answers):
     model, seen = scripted_model(*answers), []
     def recording(**asked):
@@ -4344,6 +4341,21 @@ def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tm
         user, *spelled(0, 1), *answered({**dict.fromkeys(refused, "Not approved."), **{
             n: f"ran {n}" for n in (0, 1) if n not in refused}}), *spelled(2), *answered({2: "ran 2"}), last]
     assert ran == [n for n in "012" if int(n) not in refused]
+
+
+@of("spellings")
+def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
+    call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
+    asked = SdkObject(role="assistant", content=None, tool_calls=[call])
+    history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
+    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
+    assert json.loads(json.dumps(history)) == history
+
+
+@pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
+def test_what_is_no_list_of_messages_is_refused_before_the_model_is_asked(messages):
+    with pytest.raises(TypeError, match=r"messages: must be a list, as \[message\], or a text \(got "):
+        run_agent(scripted_model(), messages, weather_registry())
 
 
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
@@ -6658,9 +6670,26 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
     for new in loops(paused, "go", ToolRegistry([add])):
         assert [message["role"] for message in new] == ["assistant", "assistant", "user", "assistant"]
         assert new[0]["content"] == [searched] and new[2]["content"][0]["tool_use_id"] == "t1"
+    if "streams" in HERE_ARE:
+        events = [{"type": "content_block_start", "index": 0, "content_block": searched},
+                  {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}]
+        streamed = iter([collect_stream(events, api_format="anthropic"), {"role": "assistant", "content": "done"}])
+        history = run_agent(lambda **_: next(streamed), "go", ToolRegistry([add]), api_format="anthropic")
+        assert history[1:] == [{"role": "assistant", "content": [searched]}, {"role": "assistant", "content": "done"}]
     endless = [([searched], "pause_turn")] * 3
     with pytest.raises(MaxTurnsExceeded):
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
+
+
+def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
+    turn, = build_assistant_messages([ToolCall("a", "add", {"a": 1}), ToolCall("b", "add", {"a": 2})],
+                                     api_format="anthropic")
+    done, = build_tool_result_messages([ToolResult("b", "add", "2")], api_format="anthropic")
+    text = {"type": "text", "text": "and hurry"}
+    model = scripted_model({"role": "assistant", "content": "ok"})
+    history = run_agent(model, [turn, {**done, "content": [*done["content"], text]}], ToolRegistry([add]),
+                        api_format="anthropic")
+    assert [part.get("tool_use_id") for part in history[1]["content"]] == ["b", "a", None]
 
 
 def test_anthropic_is_sent_media_as_blocks_of_the_result():
@@ -6726,6 +6755,32 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
 def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
     with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
         run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
+
+
+@of("gemini", "streams")
+@pytest.mark.parametrize("chunk, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_stream_without_an_answer_says_why_and_one_with_text_is_kept(chunk, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        collect_stream([{"usageMetadata": {}}, chunk], api_format="gemini")
+    said = {"candidates": [{"content": {"parts": [{"text": "so far"}]}}]}
+    assert collect_stream([said, chunk], api_format="gemini")["parts"] == [{"text": "so far"}]
+
+
+@pytest.mark.parametrize("reason, arguments, runs", [
+    ("SAFETY", {"a": 1}, False), ("UNEXPECTED_TOOL_CALL", {"a": 1}, False), ("PROHIBITED_CONTENT", {}, False),
+    ("MAX_TOKENS", {}, False), ("MAX_TOKENS", {"a": 1}, True), ("STOP", {"a": 1}, True)])
+@pytest.mark.parametrize("streamed", [False, True][:1 + ("streams" in HERE_ARE)])
+def test_gemini_runs_no_call_of_an_answer_that_was_taken_back_or_cut(reason, arguments, runs, streamed):
+    answer = {"candidates": [{"finishReason": reason, "content": {"role": "model", "parts": [
+        {"functionCall": {"id": "i", "name": "anything", "args": arguments}}]}}]}
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda a=0: ran.append(a), name="anything")
+    answer = collect_stream([answer], api_format="gemini") if streamed else answer
+    messages = registry.respond(answer)
+    assert len(messages) == 1 and ran == ([1] if runs else [])
 
 
 @pytest.mark.parametrize("schema, gemini", [
@@ -6806,6 +6861,11 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
     ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
+     [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
+     [("a", "f", '{"x":1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
     message = collect_stream(chat_chunks(*deltas))
@@ -11204,8 +11264,8 @@ def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
 def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_ordinary_error():
     ours = {*toolreg.__all__, *dir(ToolRegistry), *dir(Tool)}
     assert not ours & set(toolreg._CALLED_HERE)
-    for (owner, method), words in toolreg._WRITE_FOR_KEYWORDS.items():
-        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(words)
+    for (owner, method), texts in [each for each in toolreg._WRITE_INSTEAD.items() if each[0]]:
+        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(" ".join(texts.values()).split())
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         ToolRegistry(nonsense=1)
     with pytest.raises(AttributeError, match='a ToolRegistry has no "nonsense"'):
@@ -11286,6 +11346,8 @@ HOSTILE = [
     "loop x",
     "as y",
     "M",
+    "model",
+    "registry",
     "+U",
     "\u2028",
     "参数\t值",
@@ -11448,10 +11510,11 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
 
 
 @of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_not_spelled_out():
+def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
     told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
     assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]"
+        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
+        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
 
 
 def test_times_and_media_are_shown_where_results_are_given():
@@ -11462,6 +11525,17 @@ def test_times_and_media_are_shown_where_results_are_given():
     assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
     assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
     assert "0.25" not in trace(flow)
+
+
+@pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
+def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
+    result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
+    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
+    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
+             "        shows data:image/png;base64,iVBORw==")
+    assert trace(flow) == trace(flow, [result]) == shown
+    assert trace(flow, style="html").count("<img") == 1
 
 
 @settings(max_examples=60)
@@ -12109,7 +12183,7 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options).__wrapped__
+    model = toolreg._model_of(options)
     assert (model.api_format, model._url) == (api_format, url)
     sent = "a-secret" in str(model._headers)
     assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
@@ -12189,7 +12263,7 @@ def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypa
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
     options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    model = toolreg._model_of(options, api_format="openai-chat")
     assert model._url == "https://api.openai.com/v1/chat/completions"
 
 

@@ -206,7 +206,7 @@ class ToolRegWarning(UserWarning):
 
 def _place(path: Iterable[str | int]) -> str:
     """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
-    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if key.isidentifier() else f"[{_shown(key)}]"
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(str(key))}]"
              for key in path]
     return "".join(parts).lstrip(".") or "(root)"
 
@@ -325,13 +325,13 @@ _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", typ
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
-    if not isinstance(value, (dict, list, tuple)):
-        return value
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         return {key: item if type(item) in _SCALARS else _copied(item, levels - 1) for key, item in value.items()}
-    return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    return value
 
 
 # ---------------------------------------------------------------------------
@@ -443,10 +443,9 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
     """Give a keyword's argument with each schema in it changed: by change(schema, steps in the argument)."""
     if keyword in _MAPS and isinstance(argument, dict):
         return {name: change(sub, name) for name, sub in argument.items()}
-    if keyword in _HOLDERS:
-        many = isinstance(argument, list)
-        return [change(sub, index) for index, sub in enumerate(argument)] if many else change(argument)
-    return argument
+    if keyword in _HOLDERS and isinstance(argument, list):
+        return [change(sub, index) for index, sub in enumerate(argument)]
+    return change(argument) if keyword in _HOLDERS else argument
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
@@ -745,10 +744,10 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         meant = next(near, None)
         memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    faults = [sub.faults(sub.nearest(value)) for sub in subs]
-    expected = dict.fromkeys(map(_other_type, faults))
+    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
     if "" not in expected:
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -759,11 +758,6 @@ def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _all_of(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-                 functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -827,7 +821,11 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "items": (_SCHEMA, _items),
+    "allOf": (_SCHEMAS, lambda subs, _: _Rule(
+        None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
+        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+    "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
@@ -857,23 +855,24 @@ class _Node:
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
-        """Make the rules, and join what they demand."""
-        self.started, rows = True, self.compiler.rows(self)
-        schema = self.schema if isinstance(self.schema, dict) else {}
+        """Make the rules, once, and join what they demand."""
+        if self.started:
+            return
+        self.started, rows, words = True, self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        found = [keyword for keyword in schema if keyword in rows]
-        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
-            if _FORMS[rows[keyword][0]](schema[keyword]):
-                self.arguments[keyword] = self.compiled(keyword, schema[keyword])
+        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+            if _FORMS[rows[keyword][0]](words[keyword]):
+                self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
-                self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
+                self.report(f"is not {rows[keyword][0]} (was {_shown(words[keyword])})", keyword)
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -903,8 +902,7 @@ class _Node:
         return _change_schemas(keyword, argument, node)
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
-        self.compiler.problems.append(f"{_place(path)}: {problem}")
+        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
 
     def usable_table(self) -> _Table:
         """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
@@ -971,9 +969,7 @@ class _Compiler:
     def compile(self, schema: Any) -> _Node:
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
-            node = self.waiting.pop()
-            if not node.started:
-                node.build()
+            self.waiting.pop().build()
         if self.problems:
             raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
         for node in self.nodes.values() if self.guarded else ():
@@ -996,9 +992,8 @@ class _Compiler:
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
-        schema = node.schema if isinstance(node.schema, dict) else {}
-        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
-        for word in schema:
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in node.words) < 2
+        for word in node.words:
             if word in self.other_words and not (alone and word == "$ref"):
                 raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
@@ -1022,9 +1017,9 @@ class _Compiler:
             node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if not node.started and later and self.depth > 20:
+        if later and self.depth > 20:
             self.waiting.append(node)
-        elif not node.started:
+        else:
             self.depth += 1
             node.build()
             self.depth -= 1
@@ -1258,23 +1253,23 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-class _Form(NamedTuple):
+class _Form:            # and no NamedTuple, nor is _Field: that would read each annotation at import, which takes long
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
-    schema: dict[str, Any]
-    read: _Reader = _as_it_is
-    hashable: bool = True
+    def __init__(self, schema: dict[str, Any], read: _Reader = _as_it_is, hashable: bool = True) -> None:
+        self.schema, self.read, self.hashable = schema, read, hashable
 
 
-class _Field(NamedTuple):
-    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
+class _Field:
+    """Describe what an object or a function takes by name; a default without JSON form is not shown.
 
-    name: str
-    annotation: Any
-    default: Any = _REQUIRED
-    text: str = ""
-    notes: tuple[Any, ...] = ()                 # as in Annotated
-    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
+    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
+    """
+
+    def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
+        self.name, self.annotation, self.default, self.text = name, annotation, default, text
+        self.notes: tuple[Any, ...] = ()
+        self.make_default: Callable[[], Any] | None = None
 
 
 class _InjectedMark:
@@ -1292,26 +1287,27 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
-    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
-    values, errors = [], []
-    for key, read, part in zip(keys, readers, parts):
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+
+    Once each: twice at every level would be endless.
+    """
+    errors: list[ValidationError] = []
+    for key, read in readers:
         try:
-            values.append(read(part))
+            whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+            place = names[key] if names else key
+            errors += [ValidationError(each.message, (place, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
-    return values
+    return whole
 
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    def read(value: Any) -> Any:
-        names = [name for name in readers if name in value]
-        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
-        return {**value, **dict(zip(names, parts))}
-    return read if readers else _as_it_is
+    return (lambda value: _read_parts(dict(value), [
+        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
 
 
 def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
@@ -1463,7 +1459,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1488,18 +1484,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    schema = {"type": "object", "additionalProperties": item.schema or True}
-
-    def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
-    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
+    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
+                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1509,9 +1502,8 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    schemas, reads, hashable = zip(*forms)
-    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
-    return _Form({"anyOf": list(schemas)}, read, all(hashable))
+    read = _as_it_is if all(form.read is _as_it_is for form in forms) else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
@@ -1592,9 +1584,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    if field.default is _REQUIRED or type(field.default) in _SCALARS:
-        return field
-    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
+    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
+        (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)
+    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1641,10 +1633,10 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> the field that has both
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+# a default that is a note -> what makes both of it in its field
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
     (lambda default: hasattr(type(default), "is_required"),
-     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
+     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1687,8 +1679,8 @@ class _Builder:
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
-        origin = None if is_class else typing.get_origin(annotation)
-        head, args = (annotation, ()) if origin is None else (origin, getattr(annotation, "__args__", ()))
+        head = annotation if is_class else typing.get_origin(annotation) or annotation
+        args = () if head is annotation else getattr(annotation, "__args__", ())
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
@@ -1745,36 +1737,35 @@ class _Builder:
         """Give the form of a named type, made where it is first met; `inline`: in place, unless it holds itself."""
         if key in self.forms:
             known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))  # type: ignore[union-attr]
-            return known._replace(schema=self.refer(key, name))
+            return _Form(self.refer(key, name), known.read, known.hashable)
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
         self.forms[key] = form = make()
         if inline and key not in self.places:
             del self.forms[key]
             return form
-        return form._replace(schema=place or self.refer(key, name))
+        return _Form(place or self.refer(key, name), form.read, form.hashable)
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, notes, _ in rows:
-            self.place = owner + name
-            form = functools.reduce(self.noted, notes, self.form(annotation))
-            text = form.schema.pop("description", text)
+        for each in rows:
+            self.place, default = owner + each.name, each.default
+            form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
+            text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
-            schema, read, hashable = form
-            properties[name] = schema
+            properties[each.name] = schema = form.schema
             if text:
                 schema["description"] = text
             if default is _REQUIRED:
-                required.append(name)
+                required.append(each.name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _as_it_is:
-                readers[name] = read
-            all_hashable = all_hashable and hashable
+            if form.read is not _as_it_is:
+                readers[each.name] = form.read
+            all_hashable = all_hashable and form.hashable
         self.place = place
         needed = {"required": required} if required else {}
         whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -1827,7 +1818,7 @@ def _form_of(annotation: Any) -> _Form:
     form = build.form(annotation)
     schema = build.finish(form.schema)
     build.check("schema_of")
-    return form._replace(schema=schema)
+    return _Form(schema, form.read, form.hashable)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -2047,9 +2038,9 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
-    first = next(iter(parameters), "")
-    if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
-        build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
+    first = next(iter(takes.offered), None)
+    if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
+        build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
     if TOOLCALL_REASON in parameters or TOOLCALL_REASON in takes.names():
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
@@ -2288,10 +2279,11 @@ def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | No
     """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
     if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
         return None
-    turn = {"role": "assistant", **message}
-    if calls:
-        turn["tool_calls"] = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
-    return [turn]
+    if not calls:
+        return [{"role": "assistant", "content": "", **{
+            key: value for key, value in message.items() if value not in (None, [])}}]
+    again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
+    return [{"role": "assistant", **message, "tool_calls": again}]
 
 
 def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -2432,7 +2424,9 @@ def _is_made_up(call_id: str) -> bool:
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
-_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
+                        "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
+_PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
@@ -2579,7 +2573,7 @@ _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
 def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
     fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
@@ -2789,9 +2783,9 @@ def _finished(value: Any) -> Any:
 
 
 class _Outcome(NamedTuple):
-    """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
+    """What a call came to, a value or an exception, on its way between threads, loops or processes.
 
-    Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
+    As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
     """
 
     value: Any
@@ -2881,20 +2875,17 @@ _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
-_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _clock = time.perf_counter
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
-_NONE = _Jobs()
 
 
 class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
-    `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
-    often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
-    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
-    raise to deny · `after_call(call, result)`.
+    `think_augment`: ask for a reason · `coerce`: mend what models often misspell ("3" for 3) · `max_workers`: calls of
+    one turn at once · `executor`: a concurrent.futures.Executor for the functions · `inject`: parameter -> value or
+    ContextVar, for every tool that declares it Injected · `max_result`: characters of a result, at most ·
+    `before_call(call, reason)`: may raise to deny · `after_call(call, result)`.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3101,9 +3092,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        `calls`: what parse_tool_calls reads. Several calls run at once, on at most `max_workers` daemon threads; a tool
-        with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
-        through at once and carries `.results`: a ToolResult or None per call.
+        Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
+        Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
         return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
@@ -3112,43 +3102,46 @@ class ToolRegistry(_Extended):
         """Answer calls that were read already; see execute_tool_calls."""
         results: list[Any] = [None] * len(calls)
         executor = self.executor if executor is None else executor
-        here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(
-            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            done: Any = self._start(beside, workers or self.max_workers, executor, results) if beside else None
+            if len(calls) == 1:
+                results[0] = contextvars.copy_context().run(self._run, calls[0], executor)
+            else:
+                self._execute_many(calls, workers or self.max_workers, executor, results)
+        except BaseException as error:
+            raise _carrying(error, "after_call", results=results) from error.__cause__
+        return results
+
+    def _execute_many(self, calls: list[ToolCall], workers: int, executor: Any, results: list[Any]) -> None:
+        """Run calls on threads, and here, one after the other, those that must not be moved."""
+        import queue
+        here, beside = self._here_and_beside(calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
+        done: Any = queue.SimpleQueue()
+
+        def work() -> None:
+            while beside:
+                place, call = beside.popleft()          # an IndexError, where another was faster, is the end, too
+                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
+                results[place] = outcome.value
+                if outcome.error is not None:
+                    beside.clear()          # now: who waits may still run calls of its own
+                done.put(outcome)
+        try:
+            for _ in range(min(workers, len(beside))):
+                _on_daemon(contextvars.copy_context().run, work)
             for place, call in here:
                 results[place] = contextvars.copy_context().run(self._run, call, executor)
             for _ in range(len(calls) - len(here)):
                 done.get().get()
-        except BaseException as error:
+        finally:
             beside.clear()
-            raise _carrying(error, "after_call", results=results) from error.__cause__
-        return results
 
-    def _shared_out(self, calls: list[ToolCall], workers: int | None) -> tuple[list[tuple[int, ToolCall]], _Jobs]:
+    def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = list[tuple[int, ToolCall]](), _Jobs()
+        here, beside = _Jobs(), _Jobs()
         for place, call in enumerate(calls):
-            tool = None if (workers or self.max_workers) == 1 else self._tools.get(call.name)
-            (beside if tool and tool.metadata.parallel else here).append((place, call))
+            tool = self._tools.get(call.name)
+            (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
         return here, beside
-
-    def _start(self, jobs: _Jobs, workers: int, executor: Any, results: list[Any]) -> Any:
-        """Run calls on threads; give the queue of their outcomes. After an error no more calls are begun."""
-        import queue
-        done: Any = queue.SimpleQueue()
-
-        def work() -> None:
-            while jobs:
-                place, call = jobs.popleft()            # an IndexError, where another was faster, is the end, too
-                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
-                results[place] = outcome.value
-                if outcome.error is not None:
-                    jobs.clear()            # now: who waits may still run calls of its own
-                done.put(outcome)
-        for _ in range(min(workers, len(jobs))):
-            _on_daemon(contextvars.copy_context().run, work)
-        return done
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3189,17 +3182,13 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
     return error
 
 
-def _words_in(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
-
-
 def _nearest_first(name: str, names: list[str]) -> list[str]:
-    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
-    import difflib
-    words = _words_in(name)
-    names = sorted(names, reverse=True, key=lambda each: (
-        len(words & _words_in(each)), len(os.path.commonprefix((each, name)))))
-    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
+    """Sort names by likeness: by how many of all their pairs of letters they share."""
+    def pairs_in(text: str) -> set[str]:
+        return set(map("".join, itertools.pairwise(text.lower())))
+    wanted = pairs_in(name)
+    likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
+    return sorted(names, key=lambda each: -likeness[each])
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -3210,7 +3199,7 @@ def _in_namespace(namespace: str | None, name: str) -> str:
 
 def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
-    given = {key: value for key, value in options.items() if value not in (None, tool.name)}
+    given = {key: value for key, value in options.items() if value is not None and (key, value) != ("name", tool.name)}
     wrong = given.keys() - {"name", "metadata"}
     if wrong:
         raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
@@ -3246,7 +3235,7 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
         raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next(row for row in texts.items() if isinstance(error, row[0]))
     if kind is Exception and texts is not _DENIED:
         logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
@@ -3263,8 +3252,8 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
-    if not media and (content is value or type(content) is not list):
-        return _content_of(content), value, ()
+    if content is value and not media:
+        return _content_of(value), value, ()
     return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
@@ -3283,18 +3272,13 @@ def _content_of(value: Any) -> str:
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
-    kind = type(value)
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
-        value = value.values()
-    elif kind is not list:
-        return kind in _SCALARS
-    for item in value:
-        if type(item) not in _SCALARS and not _is_json(item):
+    if type(value) is dict:
+        if [key for key in value if type(key) is not str]:
             return False
-    return True
+        value = [*value.values()]
+    if type(value) is list:
+        return not [item for item in value if type(item) not in _SCALARS and not _is_json(item)]
+    return type(value) in _SCALARS
 
 
 # ---------------------------------------------------------------------------
@@ -3367,8 +3351,13 @@ class _Run:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-        if isinstance(messages, Mapping):
-            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.api = _APIS[self.api_format]
+        many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
+        self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
+            list(messages) if many else [])
+        if not (many and all(isinstance(message, dict) for message in self.history)):
+            raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
         self.model, self.registry = model, registry
         self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.ask_for(choice)
@@ -3379,9 +3368,6 @@ class _Run:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
             if lacking and tool.name not in registry._disabled:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-        self.api = _APIS[self.api_format]
-        self.history = [self.api.user(messages)] if isinstance(messages, str) else list(messages)
 
     def ask_for(self, choice: Any) -> None:
         """Set what the model is told to call: `names` are the only tools that may run, None is any."""
@@ -3402,7 +3388,7 @@ class _Run:
         """Give (what is new, its calls, whether it was the last)."""
         said, calls = _read_turn(answer, self.api_format)
         self.history += said
-        return said, calls, not calls and "pause_turn" not in _message_in(
+        return said, calls, not calls and _PAUSED not in _message_in(
             _on_the_wire(answer))[1]        # after which Anthropic goes on
 
     def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
@@ -3424,8 +3410,9 @@ class _Run:
         """Give what is new: where results share a message that is there already, the whole of it."""
         new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
         if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
-            last = self.history.pop()
-            new = [{**last, key: [*last[key], *new[0][key]]}]
+            last = self.history.pop()       # Anthropic wants results before anything else
+            at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
+            new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
         self.history += new
         return new
 
@@ -3624,20 +3611,19 @@ class _Loop:
             ended = _caught(task.result)    # of one that was cancelled it raises
             _deliver(future, ended.value or ended)
             self.end_if_left()
-        now = time.monotonic()
-        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
+        now = time.monotonic()
+        self.stuck_since = min(now, self.stuck_since)
+        patience = self.stuck_since + LOOP_SECONDS - now
         try:
             begun.result(max(0, min(patience, timeout)))
         except concurrent.futures.TimeoutError:
             if begun.cancel():
-                self.stuck_since = min(now, self.stuck_since)
                 if timeout < patience:
                     getattr(value, "close", bool)()
                     raise
                 return None
-            begun.result()
         self.stuck_since = math.inf
         return future
 
@@ -3753,36 +3739,33 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    executor = self.executor if executor is None else executor
-    here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(calls, workers)
-    run = functools.partial(_arun, self, executor, results)
-    tasks = _start_tasks(beside, workers or self.max_workers, run) if beside else []
+    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
     try:
-        for job in here:
-            call = run(*job)
-            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
-        if tasks:
-            await _all_done(tasks)
+        if len(calls) == 1:
+            await _in_own_context(run(0, calls[0]))
+        else:
+            workers = workers or self.max_workers
+            await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
-        await _cancel(tasks)
         raise _carrying(error, "after_call", results=results) from error.__cause__
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
+async def _aexecute_many(run: Callable[..., Any], workers: int, here: _Jobs, beside: _Jobs) -> None:
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(*job: Any) -> None:
         async with gate:
             await run(*job)
-    return [asyncio.ensure_future(work(*job)) for job in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
+    tasks = [asyncio.ensure_future(work(*job)) for job in beside]
+    try:
+        for job in here:
+            await _in_own_context(run(*job))
+        await asyncio.gather(*tasks)
+    except BaseException:
+        await _cancel(tasks)
+        raise
 
 
 async def _cancel(tasks: list[Any]) -> None:
@@ -3803,10 +3786,16 @@ def _is_cancelled(error: BaseException) -> bool:
         task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+def _in_own_context(call: Any) -> Any:
+    """Await in a copy of this context."""
+    context = contextvars.copy_context()
+    return _in_context(context, call) if _TASKS_TELL else _in_task(call, context)
+
+
+async def _in_task(call: Any, context: contextvars.Context) -> Any:
     """Await in a task of its own, and in this context."""
     import asyncio
-    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
+    task = context.run(asyncio.ensure_future, call)
     try:
         await asyncio.wait({task})
     except BaseException:
@@ -4185,25 +4174,20 @@ _VOCABULARIES: dict[str, Collection[str]] = {
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
-        self.rows, self.ref_alone = rows, ref_alone
-
-
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
 _SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS = {
-    DRAFT_2020_12: _Dialect(_KEYWORDS),
-    DRAFT_2019_09: _Dialect({
+_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
+_DIALECTS: dict[str, _Dialect] = {
+    DRAFT_2020_12: (_KEYWORDS, False),
+    DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
-    DRAFT_07: _Dialect({
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+    DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-        ref_alone=True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
 
 
 # --- resources
@@ -4216,11 +4200,8 @@ class _Resource:
         self.dynamic: dict[str, Any] = {}
 
 
-class _Home(NamedTuple):
-    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
-
-    resource: _Resource
-    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
+# where a schema stands: in a resource, and the outermost one of each dynamic name on the way there ($dynamicRef minds)
+_Home = tuple[_Resource, frozenset[tuple[str, _Resource]]]
 
 
 class _FullCompiler(_Compiler):
@@ -4231,32 +4212,30 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[Any, _Home] = {}                # so that equal homes are one
-        return _Home(self.index(document, ""))
+        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
+        return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        dialect = node.home.resource.dialect
-        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
-            return {"$ref": dialect.rows["$ref"]}
-        rows: dict[str, _Row] = dialect.rows
-        return rows
+        rows, ref_alone = node.home[0].dialect
+        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-        home, name = node.home, reference.partition("#")[2]
-        schema, resource = self.find(reference, home.resource)
+        (home, scope), name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = dict(home.scope).get(name, resource)
+            resource = dict(scope).get(name, resource)
             schema = resource.dynamic[name]
-        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+        return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
-        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+        home = resource, scope
+        return super().node(schema, self.same.setdefault(home, home), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4266,21 +4245,21 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return base
+            return rows, ref_alone
         listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
         wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        kept = {word: row for word, row in rows.items() if word not in left_out}
         if "format-assertion" in listed:
             if not _FORMATS:
                 raise SchemaError(str(_needs_chapter("formats")))
             kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return _Dialect(kept, base.ref_alone)
+        return kept, ref_alone
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4291,7 +4270,7 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
                     home = self.named(schema, home)
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
@@ -4541,7 +4520,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if not fits:
             raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
         return value
-    return form._replace(read=read)
+    return _Form(form.schema, read, form.hashable)
 
 
 def _calling(form: _Form, note: Any) -> _Form | None:
@@ -4561,17 +4540,17 @@ def _calling(form: _Form, note: Any) -> _Form | None:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
     if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
+        return _Form(form.schema, read, form.hashable and not changes)
     return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
 
 
-def _split_default(field: _Field) -> _Field:
+def _split_default(field: _Field) -> None:
     """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
     info = field.default
-    if info.is_required():
-        return field._replace(default=_REQUIRED, notes=(info,))
-    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
-                          make_default=lambda: info.get_default(call_default_factory=True))
+    field.notes, field.default = (info,), _REQUIRED
+    if not info.is_required():
+        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
+        field.make_default = lambda: info.get_default(call_default_factory=True)
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
@@ -4606,20 +4585,28 @@ _WRITERS_BY_SHAPE[:0] = [
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    owners = getattr(thing, "__mro__", (thing,))
     try:
-        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-        if not (texts and any(map(_type_parameters, owners))):
-            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
-            return dict(read(thing, include_extras=True))
+        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
-    for owner in reversed(owners):
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
+
+
+def _known_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
+    owners = getattr(thing, "__mro__", (thing,))
+    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+    if texts and any(map(_type_parameters, owners)):
+        raise NameError
+    return typing.get_type_hints(thing, include_extras=True)
+
+
+_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -4712,8 +4699,11 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         rows = []
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
-            row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info)) if info else row)
+            row.annotation = _filled(row.annotation, known)
+            if info:
+                row.default = info
+                _split_default(row)
+            rows.append(row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4835,7 +4825,7 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
-        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
+        parts = _read_parts([*value, *value.values()], enumerate(readers), [*value, *value])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
@@ -5066,6 +5056,7 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
 ]
 # a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
 _WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
+_WAITING["tool-call"] = lambda part: "a call of the AI SDK (toolCallId, toolName), which is not read"
 _ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
@@ -5435,9 +5426,13 @@ def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
     if events and not any(keys & event.keys() for event in events):
         raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
     try:
-        return collect(events)
+        collected = collect(events)
+        why = next(filter(None, map(_APIS[api_format].no_answer, events)), None)
     except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+    if why is not None and not any(_at(collected, key) for key in ("parts", "content")):
+        raise ToolRegError(f"the model gave no answer: {_shown(why)}")
+    return collected
 
 
 def _added(old: Any, new: Any, key: str = "") -> Any:
@@ -5541,12 +5536,17 @@ def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[
         call = calls[-1]
     function = call["function"] if call else {}
     at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") == "{}"
+    repeated = bool(known) and function.get("arguments") in ("{}", new)
     return None if at_end and not repeated and (new or name != function["name"]) else call
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
+
+    Some servers say all of them again at the end.
+    """
+    if new == known and isinstance(_arguments_of(known or "x"), dict):
+        return known
     if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
@@ -5596,7 +5596,8 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
             block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
         if reason in _TAKEN_BACK and "input" in block:
             block["input"] = _CUT
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+    goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
 
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -5614,6 +5615,10 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
             pieces = call.pop("partialArgs", ())
             part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
         parts.append(part)
+    reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
+    for call in [part["functionCall"] for part in parts if "functionCall" in part]:
+        if reasons & _TAKEN_BACK or (reasons & _CUT_SHORT and not call["args"]):
+            call["args"] = {_AS_TEXT: _CUT}
     return {"role": "model", "parts": parts}
 
 
@@ -5967,28 +5972,25 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """Hold a URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what."""
 
-    def __init__(self, origin: str, host: str, port: int, path: str) -> None:
-        self.origin, self.host, self.port, self.path = origin, host, port, path
+    def __init__(self, url: str, base: str = "") -> None:
+        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
+        from urllib.parse import urljoin
+        try:
+            found = re.fullmatch(_URL, urljoin(base, url))
+        except ValueError:                  # urljoin is as strict, but only here and there
+            found = None
+        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
+        usual = _PORTS[scheme.lower()]
+        self.host, self.port = host.strip("[]"), int(port or usual)
+        self.path = path if path.startswith("/") else f"/{path}"
+        if not host or self.port > 65_535:
+            raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
+        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
 
     def __str__(self) -> str:
         return self.origin
-
-
-def _target_of(url: str, base: str = "") -> _Target:
-    """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
-    from urllib.parse import urljoin
-    try:
-        found = re.fullmatch(_URL, urljoin(base, url))
-    except ValueError:                      # urljoin is as strict, but only here and there
-        found = None
-    scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-    number, usual = int(port or _PORTS[scheme.lower()]), _PORTS[scheme.lower()]
-    if not host or number > 65_535:
-        raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-    origin = f"{scheme}://{host}".lower() + ("" if number == usual else f":{number}")
-    return _Target(origin, host.strip("[]"), number, path if path.startswith("/") else f"/{path}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6021,7 +6023,7 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
         raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
     user, _, password = (parts[1] or "").partition(":")
     login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6043,33 +6045,8 @@ def _connected(target: _Target, deadline: float) -> Any:
     raise fault
 
 
-def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
-    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
-    if tunnel is not None:
-        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
-        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
-        head = b""
-        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
-            plain.settimeout(_seconds_to(deadline))
-            head += (byte := plain.recv(1))
-            if not byte or len(head) > 65_536:
-                break
-        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
-        if status is None or status[1][:1] != b"2":
-            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
-            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-    plain.settimeout(_seconds_to(deadline))
-    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return context.wrap_socket(plain, server_hostname=target.host)
-
-
-def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
-
-
 class _Wire(io.RawIOBase):
-    """Be a connection with one deadline for all of it, however slowly its bytes drip."""
+    """A connection with one deadline for all of it, however slowly its bytes drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
@@ -6083,6 +6060,27 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+
+    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
+        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        if tunnel is not None:
+            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
+            self.send("CONNECT", name, {"host": name, **tunnel})
+            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
+            while self.readline(65_536).strip():
+                pass
+            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
+            if status is None or status[1][:1] != b"2":
+                said = first[:80].decode("ascii", "replace").strip()
+                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
+        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6109,10 +6107,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
-            wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
-                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
-            wire.socket.sendall(_head(method, path, sent) + body)
+                wire.secure(target, hello if proxy else None)
+            wire.send(method, path, sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6145,10 +6142,7 @@ def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator
 
 
 class _Response:
-    """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
-
-    `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
-    """
+    """An answer, whose body is read once, by one thread; the names of its `headers` are in lower case."""
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
@@ -6172,14 +6166,11 @@ class _Response:
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
         body = bytearray()
-        try:
+        with contextlib.suppress(ToolRegError) if cut else contextlib.nullcontext():
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
                     raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
-        except ToolRegError:
-            if not cut:
-                raise
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
@@ -6216,13 +6207,11 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
              timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
 
-    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
-
-    HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
-    methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits. GET and HEAD
+    follow redirects, other methods only 307 and 308 within the origin; another origin gets nothing meant for the first.
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
+    target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
@@ -6231,7 +6220,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
         response.close()
-        before, target = target, _target_of(location, target.origin + target.path)
+        before, target = target, _Target(location, target.origin + target.path)
         if target.origin != before.origin:
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
@@ -6714,7 +6703,7 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
 
 
 def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
+    if _Target(url) and not set("?#{").isdisjoint(url):
         raise ToolDefinitionError("base_url: takes no query, fragment or variable")
     return url.rstrip("/")
 
@@ -7172,6 +7161,10 @@ class _SearchRegistry(ToolRegistry):
         found = [name for name in best if self._is_enabled(name)][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+
+
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
 def _likeness(wanted: set[str], words: set[str]) -> float:
@@ -8207,7 +8200,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_target_of(self._url))
+        self._origin = str(_Target(self._url))
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
@@ -8287,7 +8280,7 @@ class HttpModel:
             self._count(events)
         message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
-        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
             message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
         return message
 
@@ -8371,99 +8364,98 @@ __all__ += ["HttpModel"]
 # switch: what the words of other libraries are called here
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
-_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
-    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
-    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
-    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
-        "recover_tool_call_assistant_message",
-    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
-        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
-    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
-        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
-        "RefreshResult SchemaChangeKind",
-    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
-        "update_namespace_metadata apply_metadata_config",
-    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
-        "get_disable_reason disable_by_tags",
-    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
-    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
-        "update_namespace requalify",
-    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
-        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
-    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
-        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
-        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
-        "PermissionRequest PermissionResult PermissionRule",
-    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
-        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
-    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
-        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
-    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
-        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
-    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
-        "TokenAuth",
-    "there is nothing to close but an McpClient": "close close_async",
-    "write ordinary Python: a tool may call other tools": "ptc",
-    "write ToolResult": "ToolCallResult ErrorResult ResultList",
-    "write ToolMetadata(tags={…}), any words": "ToolTag",
-    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
-    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
-    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
-    "write ToolError": "ToolException",
-    "write registry.respond(message)": "ToolNode ToolExecutor",
-    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
-    "write serve_mcp(registry)": "FastMCP",
-    "write Injected": "InjectedToolArg",
-}
-_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+# whose keywords (the method), or "" for names: what to write -> instead of what
+_WRITE_INSTEAD: dict[Any, dict[str, str]] = {
+    "": {
+        "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+        "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+        "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+            "recover_tool_call_assistant_message",
+        "write register(), register_from_class(), …; in async code, in asyncio.to_thread":
+            "register_async register_from_class_async register_from_langchain_async register_from_mcp_async "
+            "register_from_openapi_async",
+        "write register_from_mcp(client, replace=True), or register_from_openapi(…), again":
+            "refresh_all refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi "
+            "refresh_from_openapi_async RefreshResult SchemaChangeKind",
+        "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+                                                       "update_namespace_metadata apply_metadata_config",
+        "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones":
+            "is_enabled get_disable_reason disable_by_tags",
+        "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+        'names are joined by "-": write namespace= when a tool is registered':
+            "name_sep qualified_name update_namespace requalify",
+        "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+            "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+        "write ToolRegistry(before_call=…), which denies a call by raising":
+            "set_permission_handler get_permission_handler remove_permission_handler set_permission_policy "
+            "get_permission_policy remove_permission_policy permission_fallback PermissionHandler "
+            "AsyncPermissionHandler PermissionPolicy PermissionRequest PermissionResult PermissionRule",
+        "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+            "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+        "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+                                           "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+        "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+            "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+        "there is no server for administration":
+            "enable_admin disable_admin get_admin_info AdminInfo AdminServer TokenAuth",
+        "there is nothing to close but an McpClient": "close close_async", "write Injected": "InjectedToolArg",
+        "write ordinary Python: a tool may call other tools": "ptc", "write serve_mcp(registry)": "FastMCP",
+        "write ToolMetadata(tags={…}), any words": "ToolTag", "write ToolError": "ToolException",
+        "write ToolResult": "ToolCallResult ErrorResult ResultList",
+        "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+        "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+        "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+        "write registry.respond(message)": "ToolNode ToolExecutor",
+        "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner"},
     (ToolRegistry, "__init__"): {
-        "name": "a registry has no name", "default_max_result_size": "write max_result=",
-        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+        "a registry has no name": "name", "write max_result=": "default_max_result_size",
+        "write search_registry(registry)": "tool_discovery", 'names are joined by "-"': "name_sep"},
     (ToolRegistry, "register"): {
-        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
-        "method_name": "write name=", "args_schema": "write parameters=",
-        "timeout": "write metadata=ToolMetadata(timeout=…)",
-        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+        "write register_from_class(), …_mcp(), …_openapi(), …_langchain()": "source", "write it first": "target",
+        "write replace=": "allow_replace", "write name=": "method_name name_or_callable",
+        "write metadata=ToolMetadata(timeout=…)": "timeout", "write metadata=ToolMetadata(tags=…)": "tags",
+        "write parameters=": "args_schema"},
     (ToolRegistry, "get_schemas"): {
-        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
-        "include_deferred": "write search_registry(registry)"},
+        "write name=": "tool_name", "write tags=, or disable(name)": "exclude_tags", "they keep their order": "sort",
+        "write search_registry(registry)": "include_deferred"},
     (ToolRegistry, "merge"): {
-        "keep_existing": "write replace=True for the other's; a name that both have is refused",
-        "force_namespace": "write namespace="},
+        "write replace=True for the other's; a name that both have is refused": "keep_existing",
+        "write namespace=": "force_namespace"},
     (ToolRegistry, "execute_tool_calls"): {
-        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+        "write calls=": "tool_calls", "write executor=ProcessPoolExecutor(); threads need no word": "execution_mode"},
     (ToolMetadata, "__init__"): {
-        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
-        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
-        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
-        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
-            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
-             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+        "write parallel=": "is_concurrency_safe", "it is seen": "is_async", "write tags=": "custom_tags",
+        "write ToolRegistry(max_result=…)": "max_result_size", "write search_registry(registry)": "defer",
+        "write it into the description": "search_hint", "write ToolRegistry(executor=…)": "natural_backend locality",
+        'write extra={"mcp": {…}}': "title read_only_hint destructive_hint idempotent_hint open_world_hint "
+                                    "source_detail schema_hash last_refreshed_at"},
     (Tool, "__init__"): {
-        "callable": "write func=", "fn": "write func=",
-        "parameters_model": "write Tool.from_function(func, parameters=…)",
-        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
-        "method_name": "write name=", "is_async": "it is seen"},
+        "write func=": "callable fn", "write Tool.from_function(func, parameters=…)": "parameters_model",
+        "write parameters=": "args_schema", "write registry.register(tool, namespace=…)": "namespace",
+        "write name=": "method_name", "it is seen": "is_async"},
 }
 
 
-def _tells(owner: type, method: str, words: dict[str, str]) -> None:
-    """Let a method say what to write instead of keywords that it has elsewhere."""
+def _tell(whose: Any, texts: dict[str, str]) -> None:
+    """Let all that is asked for a name of elsewhere, or a method that gets a keyword of it, say what to write."""
+    told = {word: text for text, words in texts.items() for word in words.split()}
+    if not whose:
+        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in told.items())
+        return
+    owner, method = whose
     known = getattr(owner, method)
 
     @functools.wraps(known)
     def telling(*args: Any, **options: Any) -> Any:
         for word in options:
-            if word in words:
-                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+            if word in told:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {told[word]}")
         return known(*args, **options)
     setattr(owner, method, telling)
 
 
-_CALLED_HERE.update((word, f"{word} is not here: {here}")
-                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
-for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
-    _tells(_owner, _method, _words)
+for _whose, _texts in _WRITE_INSTEAD.items():
+    _tell(_whose, _texts)
 
 
 # ---------------------------------------------------------------------------
@@ -8526,7 +8518,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
+    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
+    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
+              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
     if said:
         id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
@@ -8534,10 +8528,10 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    for image in filter(None, images):
+    for image in images:
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8577,8 +8571,9 @@ def _diagram(said: _Said) -> str:
             drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
-    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
-    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
+    parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
+    known = ["actor U as user", *(f"participant {short} as {name}" for short, name in parts)]
+    return "\n    ".join(["sequenceDiagram", *known, *lines])
 
 
 def _in_diagram(text: str) -> str:
@@ -8803,7 +8798,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> list[str]:
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
     """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
     meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
     named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
@@ -8811,13 +8806,14 @@ def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> 
         if name not in meant:
             raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
     asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept = asked - left_out
-    while more := {need for name in kept for need in uses[name]} - kept:
-        kept |= more
-    for name in sorted(kept & left_out):
-        users = _listed(user for user in uses if user in kept and name in uses[user])
-        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
-    return [name for name in uses if name in kept]
+    kept: list[str] = []
+    for name in reversed(uses):             # what uses a chapter stands below it
+        users = [user for user in kept if name in uses[user]]
+        if users and name in left_out:
+            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+        if users or name in asked - left_out:
+            kept.insert(0, name)
+    return kept
 
 
 def _with_chapters(text: str, kept: Sequence[str]) -> str:
@@ -8897,7 +8893,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 
 
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    """Make the model that options and environment name."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
     owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
@@ -8909,14 +8905,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     if not base_url or not model:
         raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
     api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
-
-    @functools.wraps(asked)
-    def waiting(**request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return asked(**request)
-    return waiting
+    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
 
 class _Chat:
@@ -8938,6 +8927,11 @@ class _Chat:
             self.messages += saved
         elif options.system:
             self.messages.append({"role": "system", "content": options.system})
+
+    def ask(self, **request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return self.model(**request)
 
     def stream(self, text: str) -> None:
         print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
@@ -8961,8 +8955,8 @@ class _Chat:
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         asked = {"role": "user", "content": question}
-        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice)
+        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice, api_format=api_format)
         try:
             for message in itertools.chain([asked], loop):
                 self.messages.append(message)
