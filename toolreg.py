@@ -30,8 +30,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
-responses, anthropic, gemini, streams, importers, classes, langchain, network, openapi, find, mcp,
-serve, http, switch, cli.
+responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
+find, mcp, serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ _CHAPTERS: dict[str, str] = {
     "strict": "strict", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
+    "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
+    "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -2548,7 +2549,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = api.turn(message, calls) if spelled == api_format or not calls else None
+    messages = api.turn(message, calls) if _APIS[spelled].turn is api.turn or not calls else None
     if messages is None:
         messages = _APIS[spelled].translated(message, api.assistant(
             _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
@@ -5384,6 +5385,36 @@ API_FORMATS += ("gemini",)
 
 
 # ---------------------------------------------------------------------------
+# ollama: chat completions as the API of Ollama and its SDK take them
+#    uses 2 8
+# ---------------------------------------------------------------------------
+_MORE_THAN_TYPES = frozenset("$ref allOf anyOf oneOf not if const".split())        # hold for null as for anything
+
+
+def _without_union(schema: Any) -> Any:
+    """Say a union of types, or of a schema and null, by a list of types: `anyOf` is dropped. Gemini refuses a list."""
+    branches = schema.get("anyOf", ()) if isinstance(schema, dict) and "type" not in schema else ()
+    if not branches or not all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in branches):
+        return schema
+    kinds = list(dict.fromkeys(each["type"] for each in branches))
+    said, *more = [each for each in branches if each.keys() != {"type"}] or [{}]
+    if more or (said and ({*kinds} != {said["type"], "null"} or not _MORE_THAN_TYPES.isdisjoint(said))):
+        return schema
+    values = {"enum": [*said["enum"], None]} if "enum" in said else {}
+    outer = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
+    return {**said, **values, **outer, "type": kinds}
+
+
+_TOOL["ollama"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
+_APIS["ollama"] = _APIS["openai-chat"]._replace(
+    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
+                              "content": _printable(result.content), "tool_name": result.name} for result in results])
+API_FORMATS += ("ollama",)
+
+
+# ---------------------------------------------------------------------------
 # streams: chunks to a message
 #    uses 1 7 8
 # ---------------------------------------------------------------------------
@@ -5932,7 +5963,8 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
     return messages
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_APIS["langchain"] = _APIS["openai-chat"]._replace(
+    turn=lambda message, calls: None, results=_langchain_results, translated=_with_thoughts)
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -8115,7 +8147,7 @@ class _Endpoint(NamedTuple):
     stream_path: str = ""                   # where it is another one
 
 
-_ENDPOINTS = {              # each is used where _APIS has its format
+_ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
         "/chat/completions", "authorization: Bearer {}", "messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
@@ -8144,7 +8176,7 @@ _ENDPOINTS = {              # each is used where _APIS has its format
         text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
                                    for part in (candidate.get("content") or {}).get("parts") or ()
                                    if not part.get("thought"))),
-}
+})
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
