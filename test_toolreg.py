@@ -70,7 +70,7 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
-            "streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
+            "ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -2591,7 +2591,7 @@ SILENT = ToolResult("i", "f", "", media=(Media(b"abc", "image/png"),))
 # 8. The wire: how chat completions spell tools, calls and results
 # ---------------------------------------------------------------------------
 # Tables with a row for each format: the tests of a chapter add that of its API.
-MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format not in ("mcp", "ollama")]
 STRICT_IS_HERE = "strict" in HERE_ARE
 CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TREE_OF_NODES = {"type": "object", "required": ["root"], "properties": {"root": {"$ref": "#/$defs/Node"}}, "$defs": {
@@ -6833,6 +6833,53 @@ def test_gemini_is_sent_media_as_parts_of_the_response():
     assert build_tool_result_messages([MIXED, SILENT], api_format="gemini") == [{"role": "user", "parts": [
         {"functionResponse": {"name": "f", "response": {"output": MIXED.content}, "parts": [image, document], "id": "i"}},
         {"functionResponse": {"name": "f", "response": {"output": ""}, "parts": [image], "id": "i"}}]}]
+
+
+# ---------------------------------------------------------------------------
+# ollama: chat completions as the API of Ollama and its SDK take them
+# ---------------------------------------------------------------------------
+TOOL_AS["ollama"] = TOOL_AS["openai-chat"]
+S, N = {"type": "string"}, {"type": "null"}
+
+
+@pytest.mark.parametrize("schema, sent", [
+    ({"anyOf": [S, N]}, {"type": ["string", "null"]}),
+    ({"anyOf": [S, {"type": "integer"}, N], "default": None, "description": "D."},
+     {"type": ["string", "integer", "null"], "default": None, "description": "D."}),
+    ({"anyOf": [{"type": "array", "items": {"anyOf": [S, N]}, "minItems": 1}, N]},
+     {"type": ["array", "null"], "items": {"type": ["string", "null"]}, "minItems": 1}),
+    ({"anyOf": [N, {"type": "string", "enum": ["a"]}]}, {"type": ["null", "string"], "enum": ["a", None]}),
+    ({"type": "object", "properties": {"anyOf": {"anyOf": [S, N]}}},
+     {"type": "object", "properties": {"anyOf": {"type": ["string", "null"]}}}),
+    *((same, same) for same in (
+        {"anyOf": [{"$ref": "#/$defs/d"}, N]}, {"anyOf": [{**S, "maxLength": 2}, {"type": "integer"}]}, {"anyOf": [S, {}]},
+        {"anyOf": [{**S, "minLength": 1}, {"type": "array", "items": S}]}, {"anyOf": [S, True]}, {"anyOf": [{**S, "const": "a"}, N]},
+        {"anyOf": [{**S, "not": {"enum": [""]}}, N]}, {"enum": [{"anyOf": [S, N]}]}, {"type": "string", "anyOf": [S, N]}))])
+def test_ollama_is_sent_lists_of_types_where_they_say_the_same_as_a_union(schema, sent):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("ollama", parameters)["properties"]["x"] == sent
+    before, after = toolreg.Validator({**parameters, "required": ["x"]}), toolreg.Validator(
+        {**parameters_as("ollama", parameters), "required": ["x"]})
+    for value in (None, "", "a", "abc", 5, 1.5, True, [], [None], ["a", 5], {}, {"anyOf": None}, {"anyOf": 5}):
+        assert before.is_valid({"x": value}) is after.is_valid({"x": value}), value
+
+
+def test_ollama_is_answered_by_the_tools_name_and_its_arguments_stay_objects():
+    call = ToolCall("c", "add", {"a": 1})
+    answer = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]}
+    assert build_assistant_messages([call], api_format="ollama") == [answer]
+    said, asked = iter([answer, {"role": "assistant", "content": "1"}]), []
+    history = run_agent(lambda **request: asked.append(request) or next(said), "go", ToolRegistry([add]), api_format="ollama")
+    kept, result = history[1]["tool_calls"][0], history[2]
+    assert kept["function"] == answer["tool_calls"][0]["function"]
+    assert result == {"role": "tool", "tool_call_id": kept["id"], "content": "1", "tool_name": "add"}
+    assert asked[0]["tools"] == ToolRegistry([add]).get_schemas(api_format="ollama")
+
+
+def test_a_copy_without_the_chapter_ollama_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"ollama"}), tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match='"ollama" needs the chapter "ollama" .cut from this copy.'):
+        module.build_tool_schemas([], api_format="ollama")
 
 
 # ---------------------------------------------------------------------------

@@ -30,8 +30,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
-responses, anthropic, gemini, streams, importers, classes, langchain, network, openapi, find, mcp,
-serve, http, switch, trace, cli.
+responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
+find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ _CHAPTERS: dict[str, str] = {
     "strict": "strict", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
+    "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
+    "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -2430,18 +2431,16 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    spelled, calls = "openai-chat", _chat_calls(response)
-    reasons: set[str] = set()
+    calls = _chat_calls(response)
+    if calls is not None:                   # most often
+        return api_format or "openai-chat", calls
+    message, reasons = _message_in(_on_the_wire(response))
+    spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
-        response, reasons = _message_in(_on_the_wire(response))
-        calls = _chat_calls(response)
-    if calls is None:
-        spelled, calls = _by_chapter("other-calls", f"{_shown(response)} is spelled so that it")(response, api_format)
-    if reasons:
-        never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-        calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
-                 for call in calls]
-    return api_format or spelled, calls
+        spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+    return api_format or spelled, [
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2453,10 +2452,12 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
     calls = []
     try:
         for entry in entries:
-            if not isinstance(entry, ToolCall):
+            if type(entry) is dict:
                 function = entry["function"]
                 arguments = function["arguments"] if len(function) > 1 else None
                 entry = _made_call(entry.get("id"), function["name"], arguments)
+            elif not isinstance(entry, ToolCall):
+                return None
             calls.append(entry)
     except (AttributeError, LookupError, TypeError):
         return None
@@ -2465,8 +2466,8 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
 
 def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
-    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
-    if len(call.arguments) == 1 and _AS_TEXT in call.arguments and isinstance(call.arguments, dict):
+    call = ToolCall(f"{call_id or _fresh_id()}", f"{name or ''}", arguments)
+    if _AS_TEXT in call.arguments and isinstance(call.arguments, dict) and len(call.arguments) == 1:
         return replace(call, arguments=str(call.arguments[_AS_TEXT]))
     return call
 
@@ -2533,7 +2534,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = api.turn(message, calls) if spelled == api_format or not calls else None
+    messages = api.turn(message, calls) if _APIS[spelled].turn is api.turn or not calls else None
     if messages is None:
         messages = _APIS[spelled].translated(message, api.assistant(
             _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
@@ -5165,10 +5166,10 @@ def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[
 
 
 def _is_blank(part: Any) -> bool:
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or "text" not in part:
         return False
-    said = {key for key, value in part.items() if value is not None}
-    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
+    beside = [key for key in part if part[key] is not None and key not in ("type", "text")]
+    return not beside and not str(part["text"] or "").strip()
 
 
 _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
@@ -5362,6 +5363,36 @@ _SPELLINGS.extend([
     ("gemini", "", ("FunctionCall",), ("args",)),                               # an SDK's object on its own
 ])
 API_FORMATS += ("gemini",)
+
+
+# ---------------------------------------------------------------------------
+# ollama: chat completions as the API of Ollama and its SDK take them
+#    uses 1 2 8
+# ---------------------------------------------------------------------------
+_MORE_THAN_TYPES = frozenset("$ref allOf anyOf oneOf not if const".split())        # hold for null as for anything
+
+
+def _without_union(schema: Any) -> Any:
+    """Say a union of types, or of a schema and null, by a list of types: `anyOf` is dropped. Gemini refuses a list."""
+    branches = schema.get("anyOf", ()) if isinstance(schema, dict) and "type" not in schema else ()
+    if not branches or not all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in branches):
+        return schema
+    kinds = list(dict.fromkeys(each["type"] for each in branches))
+    said, *more = [each for each in branches if each.keys() != {"type"}] or [{}]
+    if more or (said and ({*kinds} != {said["type"], "null"} or not _MORE_THAN_TYPES.isdisjoint(said))):
+        return schema
+    values = {"enum": [*said["enum"], None]} if "enum" in said else {}
+    outer = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
+    return {**said, **values, **outer, "type": kinds}
+
+
+_TOOL["ollama"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
+_APIS["ollama"] = _APIS["openai-chat"]._replace(
+    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
+                              "content": _printable(result.content), "tool_name": result.name} for result in results])
+API_FORMATS += ("ollama",)
 
 
 # ---------------------------------------------------------------------------
@@ -5918,7 +5949,8 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
     return messages
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_APIS["langchain"] = _APIS["openai-chat"]._replace(
+    turn=lambda message, calls: None, results=_langchain_results, translated=_with_thoughts)
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -7969,7 +8001,7 @@ class _Endpoint(NamedTuple):
     stream_path: str = ""                   # where it is another one
 
 
-_ENDPOINTS = {              # each is used where _APIS has its format
+_ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
         "/chat/completions", "authorization: Bearer {}", "messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
@@ -7998,7 +8030,7 @@ _ENDPOINTS = {              # each is used where _APIS has its format
         text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
                                    for part in (candidate.get("content") or {}).get("parts") or ()
                                    if not part.get("thought"))),
-}
+})
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ MUTANTS = [
     (8, '"strict": said is not None}', '"strict": strict}'),
     ("spellings", 'entry.get("call_id") or entry.get("id")', 'entry.get("id") or entry.get("call_id")'),
     ("streams", 'function["arguments"] = _CUT', 'function["arguments"] = "{}"'),
+    ("ollama", "or not _MORE_THAN_TYPES.isdisjoint(said)", ""),
     ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
