@@ -7931,7 +7931,7 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
-    serve = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
+    serve: Any = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
     with contextlib.suppress(KeyboardInterrupt):
         serve(_Desk(registry))
 
