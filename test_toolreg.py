@@ -10458,6 +10458,57 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
             raise AssertionError("the server is not free again")
 
 
+BOUND = r"""
+import os, signal, sys, threading, time
+sys.path.insert(0, FOLDER)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from toolreg import ToolMetadata, ToolRegistry, serve_mcp
+registry = ToolRegistry()
+bound = ToolMetadata(parallel=False)
+
+@registry.register(metadata=bound)
+def waits() -> str:
+    while not os.path.exists(GATE):
+        time.sleep(0.01)
+    return f"here: {threading.current_thread() is threading.main_thread()}"
+
+@registry.register
+def opens() -> str:
+    open(GATE, "w").close()
+    return "opened"
+
+serve_mcp(registry, http=sys.argv[1] if sys.argv[1:] else None)
+print("ended", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("address", [[], ["127.0.0.1:0"]])
+def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, address):
+    path, gate = tmp_path / "bound.py", tmp_path / "gate"
+    path.write_text(f"FOLDER, GATE = {str(HERE)!r}, {str(gate)!r}\n{BOUND}", "utf-8")
+    command = [sys.executable, "-I", "-S", "-B", str(path), *address]
+    calls = [rpc_tool(1, "waits"), rpc_tool(2, "opens")]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as server:
+        try:
+            if address:
+                port = int(server.stderr.readline().rpartition(b":")[2].split(b"/")[0])
+                first = toolreg._on_daemon(post, port, calls[0])
+                second = post(port, calls[1])[2]
+                answers = [first.result(timeout=30).get()[2], second]
+                server.send_signal(signal.SIGINT)
+                server.communicate(timeout=30)
+            else:
+                lines = b"".join(json.dumps(call).encode() + b"\n" for call in calls)
+                server.stdin.write(lines)
+                server.stdin.flush()
+                answers = [json.loads(server.stdout.readline()) for _ in calls]
+                server.communicate(timeout=30)
+        finally:
+            server.kill()
+    texts = {answer["id"]: answer["result"]["content"][0]["text"] for answer in answers}
+    assert texts == {1: "here: True", 2: "opened"} and server.returncode == 0
+
+
 @of("mcp", "serve")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_our_own_client_uses_the_server(tmp_path, transport):

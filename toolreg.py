@@ -7178,10 +7178,7 @@ class _Link:
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
     def greet(self, deadline: float, known: str) -> _Message:
-        """Agree on a revision of the protocol, and give what the server says of itself.
-
-        A server that refuses one may name those it has; the one that it is `known` for is tried first.
-        """
+        """Agree on a revision, first the one that the server is `known` for, and give what it says of itself."""
         todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
         while todo and len(faults) < _TRIES:
             revision = todo.pop(0)
@@ -7189,7 +7186,7 @@ class _Link:
                 return self._agree(revision, deadline)
             except ToolRegError as error:
                 faults.append((revision == _NO_HANDSHAKE, error))
-                data = getattr(error, "data", None)
+                data = getattr(error, "data", None)     # it may name those it has
                 named = data.get("supported") if isinstance(data, dict) else None
                 todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
         raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
@@ -7286,8 +7283,8 @@ class _Link:
 
     def _reply(self, request: _Message) -> None:
         given = _caught(self.answer, request)
-        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
-        outcome = {"error": error} if error else {"result": given.value}
+        outcome = {"result": given.value} if given.error is None else {
+            "error": {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}}
         _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
 
     def take(self, text: str) -> None:
@@ -7476,10 +7473,7 @@ def _header_text(value: Any) -> str:
 
 
 def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
-    """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
-
-    The way is None below other keywords than `properties`.
-    """
+    """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
     if not isinstance(schema, dict):
         return
     way = None if way is None else (*way, *steps)
@@ -7557,7 +7551,7 @@ class McpClient:
         return [row for row in self._rows() if not _caught(self._mirror, row).error]
 
     def _rows(self) -> list[_Message]:
-        self._linked()                          # a start has a timeout of its own
+        self._linked()
         rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
@@ -7575,13 +7569,11 @@ class McpClient:
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
-        self._linked()
-        params = {"name": name, "arguments": dict(arguments or {})}
-        return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
+        return dict(self._call("tools/call", {"name": name, "arguments": dict(arguments or {})}))
 
-    def _call(self, method: str, params: _Message, deadline: float) -> Any:
-        link = self._linked()
-        session = link.session
+    def _call(self, method: str, params: _Message, deadline: float = 0.0) -> Any:
+        link = self._linked()                   # a start has a timeout of its own
+        session, deadline = link.session, deadline or time.monotonic() + self.timeout
         try:
             return link.ask(method, params, deadline)
         except (HttpError, McpError) as error:
@@ -7655,22 +7647,23 @@ def _is_said(structured: Any, texts: list[Any]) -> bool:
     return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
-def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
-    def tool_of(row: _Message, name: str) -> Tool:
-        if not isinstance(row.get("name"), str):
-            raise McpError("has no name")
-        execution = row.get("execution")
-        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-            raise McpError(_TASK_ONLY)
-        client._mirror(row)
-        metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-        output = None
-        with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
-            output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
-        return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
-                    lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
+def _mcp_tool(client: McpClient, row: _Message, name: str) -> Tool:
+    if not isinstance(row.get("name"), str):
+        raise McpError("has no name")
+    execution = row.get("execution")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+        raise McpError(_TASK_ONLY)
+    client._mirror(row)
+    metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
+    output = None
+    with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
+        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+    return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
+                lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
-    return [(f"{prefix}{row.get('name')}", functools.partial(tool_of, row)) for row in client._rows()]
+
+def _unreachable(reason: str, name: str) -> Tool:
+    raise McpError(reason)
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
@@ -7679,20 +7672,19 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
     `options` are McpClient's. The tools hold the client. The `value` of a result is what the server structured, or
     else its content blocks. One of several servers that cannot be reached is left out like a tool.
     """
-    def unreachable(reason: str, name: str) -> Tool:
-        raise McpError(reason)
-
     given, rows = client_or_transport, list[Any]()
-    servers = given.get("mcpServers") if isinstance(given, Mapping) else None
-    if servers is None:
-        return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
-    if options.keys() & {"env", "headers"}:
+    are_many = isinstance(given, Mapping) and "mcpServers" in given
+    if are_many and options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
-    for server, entry in servers.items():
+    for server, entry in (given["mcpServers"] if are_many else {"": given}).items():
         try:
-            rows += _rows_of(McpClient(entry, **options), f"{server}-")
-        except ToolRegError as error:       # without its traceback, which would keep the client alive
-            rows.append((server, functools.partial(unreachable, str(error))))
+            client = entry if isinstance(entry, McpClient) else McpClient(entry, **options)
+            rows += [(f"{server}-{row.get('name')}" if are_many else f"{row.get('name')}",
+                      functools.partial(_mcp_tool, client, row)) for row in client._rows()]
+        except ToolRegError as error:
+            if not are_many:
+                raise
+            rows.append((server, functools.partial(_unreachable, str(error))))      # a traceback would hold the client
     return _make_tools("mcp", rows)
 
 
@@ -7756,7 +7748,9 @@ def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any)
 def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
     """Give the revision that a request follows: in the newest each says so itself, and its headers repeat it."""
     meta = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
-    revision = meta.get(_META_NEEDED[0], headers.get("mcp-protocol-version", _GREETED[0]))
+    wished = params.get("protocolVersion") if method == "initialize" else None
+    usual = wished if wished in _GREETED else headers.get("mcp-protocol-version", _GREETED[0])
+    revision = meta.get(_META_NEEDED[0], usual)
     _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
             supported=[*_SERVED], requested=str(revision))
     if revision == _STATELESS:
@@ -7842,16 +7836,12 @@ class _Desk:
         return {"content": blocks, "isError": is_error, **structured}
 
 
-def _greeting(desk: _Desk, params: _Rpc, revision: str) -> _Rpc:
-    wished = params.get("protocolVersion")
-    return {**_ABOUT, "protocolVersion": wished if wished in _GREETED else _GREETED[0]}
-
-
 _SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
     _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
                  "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
     **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
-                               "initialize": (_greeting, {}), "ping": (lambda *_: {}, {})})}
+                               "ping": (lambda *_: {}, {}), "initialize": (
+        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision}, {})})}
 
 
 def _serve_pipes(desk: _Desk) -> None:
@@ -7937,7 +7927,7 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass                                # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
