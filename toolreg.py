@@ -1288,7 +1288,7 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
     """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
 
     Once each: twice at every level would be endless.
