@@ -2881,6 +2881,8 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
     "openai-chat": [
         ({"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}, ...),
         ({"role": "assistant", "content": "Hello."}, ...),
+        ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
+         {"role": "assistant", "content": "", "refusal": "No."}),
         (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
     ],
 }
@@ -4098,11 +4100,6 @@ def test_a_model_and_a_registry_that_are_none_are_named(model, registry, fault):
         run_agent(model, "go", registry)
 
 
-def test_one_message_is_no_history():
-    with pytest.raises(TypeError, match="write .message."):
-        run_agent(scripted_model("hi"), {"role": "user", "content": "go"}, ToolRegistry())
-
-
 def recorder(*answers):
     model, seen = scripted_model(*answers), []
     def recording(**asked):
@@ -4343,6 +4340,21 @@ def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tm
         user, *spelled(0, 1), *answered({**dict.fromkeys(refused, "Not approved."), **{
             n: f"ran {n}" for n in (0, 1) if n not in refused}}), *spelled(2), *answered({2: "ran 2"}), last]
     assert ran == [n for n in "012" if int(n) not in refused]
+
+
+@of("spellings")
+def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
+    call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
+    asked = SdkObject(role="assistant", content=None, tool_calls=[call])
+    history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
+    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
+    assert json.loads(json.dumps(history)) == history
+
+
+@pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
+def test_what_is_no_list_of_messages_is_refused_before_the_model_is_asked(messages):
+    with pytest.raises(TypeError, match=r"messages: must be a list, as \[message\], or a text \(got "):
+        run_agent(scripted_model(), messages, weather_registry())
 
 
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
@@ -6657,9 +6669,26 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
     for new in loops(paused, "go", ToolRegistry([add])):
         assert [message["role"] for message in new] == ["assistant", "assistant", "user", "assistant"]
         assert new[0]["content"] == [searched] and new[2]["content"][0]["tool_use_id"] == "t1"
+    if "streams" in HERE_ARE:
+        events = [{"type": "content_block_start", "index": 0, "content_block": searched},
+                  {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}]
+        streamed = iter([collect_stream(events, api_format="anthropic"), {"role": "assistant", "content": "done"}])
+        history = run_agent(lambda **_: next(streamed), "go", ToolRegistry([add]), api_format="anthropic")
+        assert history[1:] == [{"role": "assistant", "content": [searched]}, {"role": "assistant", "content": "done"}]
     endless = [([searched], "pause_turn")] * 3
     with pytest.raises(MaxTurnsExceeded):
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
+
+
+def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
+    turn, = build_assistant_messages([ToolCall("a", "add", {"a": 1}), ToolCall("b", "add", {"a": 2})],
+                                     api_format="anthropic")
+    done, = build_tool_result_messages([ToolResult("b", "add", "2")], api_format="anthropic")
+    text = {"type": "text", "text": "and hurry"}
+    model = scripted_model({"role": "assistant", "content": "ok"})
+    history = run_agent(model, [turn, {**done, "content": [*done["content"], text]}], ToolRegistry([add]),
+                        api_format="anthropic")
+    assert [part.get("tool_use_id") for part in history[1]["content"]] == ["b", "a", None]
 
 
 def test_anthropic_is_sent_media_as_blocks_of_the_result():
@@ -6725,6 +6754,32 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
 def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
     with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
         run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
+
+
+@of("gemini", "streams")
+@pytest.mark.parametrize("chunk, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_stream_without_an_answer_says_why_and_one_with_text_is_kept(chunk, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        collect_stream([{"usageMetadata": {}}, chunk], api_format="gemini")
+    said = {"candidates": [{"content": {"parts": [{"text": "so far"}]}}]}
+    assert collect_stream([said, chunk], api_format="gemini")["parts"] == [{"text": "so far"}]
+
+
+@pytest.mark.parametrize("reason, arguments, runs", [
+    ("SAFETY", {"a": 1}, False), ("UNEXPECTED_TOOL_CALL", {"a": 1}, False), ("PROHIBITED_CONTENT", {}, False),
+    ("MAX_TOKENS", {}, False), ("MAX_TOKENS", {"a": 1}, True), ("STOP", {"a": 1}, True)])
+@pytest.mark.parametrize("streamed", [False, True][:1 + ("streams" in HERE_ARE)])
+def test_gemini_runs_no_call_of_an_answer_that_was_taken_back_or_cut(reason, arguments, runs, streamed):
+    answer = {"candidates": [{"finishReason": reason, "content": {"role": "model", "parts": [
+        {"functionCall": {"id": "i", "name": "anything", "args": arguments}}]}}]}
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda a=0: ran.append(a), name="anything")
+    answer = collect_stream([answer], api_format="gemini") if streamed else answer
+    messages = registry.respond(answer)
+    assert len(messages) == 1 and ran == ([1] if runs else [])
 
 
 @pytest.mark.parametrize("schema, gemini", [
@@ -6805,6 +6860,11 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
     ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
+     [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
+     [("a", "f", '{"x":1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
     message = collect_stream(chat_chunks(*deltas))
@@ -9513,13 +9573,17 @@ def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_sche
     assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
 
 
-def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5])
+def test_an_output_schema_that_nobody_can_read_is_not_checked_and_costs_no_tool(schema):
     class Listed(McpClient):
         def _rows(self):
-            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+            return [{"name": "t", "inputSchema": {}, "outputSchema": schema}]
 
-    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
-        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
+        def call_tool(self, name, arguments):
+            return {"structuredContent": {"a": 1}}
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.value == {"a": 1} and not told.is_error
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
@@ -10071,22 +10135,23 @@ def test_stdio_answers_every_request_once_and_nothing_else(tmp_path):
         rpc(4, "initialize", protocolVersion="1999-01-01"), rpc(5, "resources/list"), b"\r\n",
         {"jsonrpc": "2.0", "id": 6, "result": {}}, {"jsonrpc": "2.0", "method": "no/such/notification"},
         rpc_new(7, "server/discover"), rpc_new(8, "ping"), rpc_new(9, "tools/list", "2031-01-01"),
-        rpc(10, "server/discover"), rpc_new(11, "tools/list", "2025-11-25"),
+        rpc(10, "server/discover"), rpc_new(11, "ping", "2025-11-25"),
         b'{"jsonrpc": "2.0", "id": 12, "method": "ping"}')
     results = {message["id"]: message.get("result", message.get("error")) for message in messages}
-    assert [message["id"] for message in messages] == [1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert len(messages) == len(results) and results.keys() == {1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12}
     assert [results[id]["protocolVersion"] for id in (1, 3, 4)] == ["2025-06-18", "2025-11-25", "2025-11-25"]
     assert results["two"] == {} and results[1]["capabilities"] == {"tools": {}}
     spoken = ["2026-07-28", "2025-11-25", "2025-06-18"]
     assert results[7] == {"supportedVersions": spoken, "capabilities": {"tools": {}}, "resultType": "complete",
                           "serverInfo": {"name": "toolreg", "version": toolreg.__version__},
                           "ttlMs": 0, "cacheScope": "private"}
-    assert [results[id]["code"] for id in (5, 8, 9, 10, 11)] == [-32601, -32601, -32022, -32602, -32022]
+    assert [results[id]["code"] for id in (5, 8, 9, 10)] == [-32601, -32601, -32022, -32601] and results[11] == {}
     assert results[9]["data"] == {"supported": spoken, "requested": "2031-01-01"}
 
 
 def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
-    [old, new], _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    messages, _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    old, new = sorted(messages, key=lambda message: message["id"])
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
     assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
     assert tools["add"]["description"] == "Add two numbers."
@@ -10095,6 +10160,9 @@ def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     assert tools["add"]["outputSchema"]["properties"] == {"total": {"type": "integer"}}
     assert {name for name in tools if "outputSchema" in tools[name]} == {"add", "lies"}
     assert "resultType" not in old["result"]
+    assert {tool["name"]: tool.pop("outputSchema") for tool in new["result"]["tools"] if "outputSchema" in tool} == {
+        **{name: tools[name].pop("outputSchema") for name in ("add", "lies")},      # only here also of what is no object
+        "shows": {"type": "array", "items": {}}, "stays": {"type": "boolean"}}
     assert new["result"] == {**old["result"], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
@@ -10103,9 +10171,10 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
         tmp_path, rpc_tool(1, "add", a="1", b=2, toolcall_reason="why not"), rpc_tool(2, "prints"), rpc_tool(3, "fails"),
         rpc_tool(4, "lies"), rpc_tool(5, "leaves"), rpc_tool(6, "nothing"), rpc_tool(7, "add", a=1),
         rpc_tool(8, "stays"), rpc(9, "tools/call", name="add", arguments=[]), rpc(10, "tools/call"),
-        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
+        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"),
+        rpc_new(14, "tools/call", name="stays", arguments=None), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
     answers = {message["id"]: message for message in messages}
-    assert sorted(answers) == [*range(1, 14)] and len(messages) == 13
+    assert sorted(answers) == [*range(1, 15)] and len(messages) == 14
     assert answers[1]["result"] == {"content": [{"type": "text", "text": '{"total": 3}'}], "isError": False,
                                     "structuredContent": {"total": 3}}
     texts = {id: answers[id]["result"]["content"][0]["text"] for id in (2, 3, 4, 6, 7, 8, 12)}
@@ -10122,6 +10191,7 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
         {"type": "image", "data": "YWJj", "mimeType": "image/png"},
         {"type": "audio", "data": "YWJj", "mimeType": "audio/wav"},
         {"type": "resource", "resource": {"uri": "tool:shows", "mimeType": "application/pdf", "blob": "YWJj"}}]
+    assert answers[14]["result"]["structuredContent"] is True and "structuredContent" not in answers[8]["result"]
     assert "structuredContent" not in answers[4]["result"] and answers[12]["result"]["resultType"] == "complete"
     assert [answers[id]["error"] for id in (5, 11)] == [
         {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
@@ -10161,8 +10231,9 @@ def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_f
 def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
     messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
                              rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
-    assert [message["id"] for message in messages] == ["before", id, "after"]
-    assert messages[1]["error"]["code"] == code and messages[1]["error"]["message"]
+    assert len(messages) == 3 and [message["id"] for message in messages].count(id) == 1
+    [error] = [message["error"] for message in messages if "error" in message]
+    assert error["code"] == code and error["message"]
 
 
 def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
@@ -10174,7 +10245,7 @@ def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
         (rpc(1, "ping"), {"mcp_protocol_version": "2025-06-18"}, 200, None),
         (rpc(1, "ping"), {"mcp_protocol_version": "1999-01-01"}, 400, -32022),
         (rpc(1, "prompts/list"), {}, 200, -32601),
-        (rpc(1, "tools/call"), {}, 200, -32602),
+        (rpc(1, "tools/call"), {}, 400, -32602),
         (call, new, 200, None),
         (call, {**new, "mcp_name": " add \t"}, 200, None),
         (call, {}, 400, -32020),
@@ -10470,7 +10541,7 @@ def test_async_code_goes_on_while_a_model_is_asked_over_http():
 def test_prose_where_a_call_was_required_is_a_final_answer(content):
     with serving(completion({"role": "assistant", "content": content})) as (url, requests):
         messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
-    assert messages[-1] == {"role": "assistant", "content": content} and len(requests) == 1
+    assert messages[-1] == {"role": "assistant", "content": content or ""} and len(requests) == 1
 
 
 def test_a_server_that_ignores_the_choice_of_a_tool_is_told_so_and_asked_again():
