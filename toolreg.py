@@ -6703,8 +6703,8 @@ def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterabl
 def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
     """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
     def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        is_object, listed = isinstance(value, dict), value if isinstance(value, list) else [value]
-        items = value.items() if is_object else [(name, each) for each in listed]
+        is_object = isinstance(value, dict)
+        items = value.items() if is_object else [(name, each) for each in (value if type(value) is list else [value])]
         pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
         equals = "=" if explode else between
         texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
