@@ -43,6 +43,7 @@ import types
 import typing
 import uuid
 import warnings
+import weakref
 import zipfile
 import zlib
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
@@ -69,7 +70,7 @@ LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
 CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
-            "streams importers classes langchain network openapi find mcp serve http switch cli").split()
+            "ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -2590,7 +2591,7 @@ SILENT = ToolResult("i", "f", "", media=(Media(b"abc", "image/png"),))
 # 8. The wire: how chat completions spell tools, calls and results
 # ---------------------------------------------------------------------------
 # Tables with a row for each format: the tests of a chapter add that of its API.
-MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format != "mcp"]
+MESSAGE_FORMATS = [api_format for api_format in API_FORMATS if api_format not in ("mcp", "ollama")]
 STRICT_IS_HERE = "strict" in HERE_ARE
 CITY_ONLY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TREE_OF_NODES = {"type": "object", "required": ["root"], "properties": {"root": {"$ref": "#/$defs/Node"}}, "$defs": {
@@ -3609,6 +3610,18 @@ def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
     thread.join(10)
     assert not thread.is_alive()
     assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
+
+
+def test_a_worker_thread_that_waits_keeps_nothing_alive():
+    class Value:
+        pass
+    registry = ToolRegistry()
+    registry.register(Tool("make", "", {}, Value))
+    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
+        time.sleep(0.001)
+    assert [each() for each in kept] == [None, None]
 
 
 def test_at_most_max_workers_run_at_once():
@@ -6823,6 +6836,53 @@ def test_gemini_is_sent_media_as_parts_of_the_response():
 
 
 # ---------------------------------------------------------------------------
+# ollama: chat completions as the API of Ollama and its SDK take them
+# ---------------------------------------------------------------------------
+TOOL_AS["ollama"] = TOOL_AS["openai-chat"]
+S, N = {"type": "string"}, {"type": "null"}
+
+
+@pytest.mark.parametrize("schema, sent", [
+    ({"anyOf": [S, N]}, {"type": ["string", "null"]}),
+    ({"anyOf": [S, {"type": "integer"}, N], "default": None, "description": "D."},
+     {"type": ["string", "integer", "null"], "default": None, "description": "D."}),
+    ({"anyOf": [{"type": "array", "items": {"anyOf": [S, N]}, "minItems": 1}, N]},
+     {"type": ["array", "null"], "items": {"type": ["string", "null"]}, "minItems": 1}),
+    ({"anyOf": [N, {"type": "string", "enum": ["a"]}]}, {"type": ["null", "string"], "enum": ["a", None]}),
+    ({"type": "object", "properties": {"anyOf": {"anyOf": [S, N]}}},
+     {"type": "object", "properties": {"anyOf": {"type": ["string", "null"]}}}),
+    *((same, same) for same in (
+        {"anyOf": [{"$ref": "#/$defs/d"}, N]}, {"anyOf": [{**S, "maxLength": 2}, {"type": "integer"}]}, {"anyOf": [S, {}]},
+        {"anyOf": [{**S, "minLength": 1}, {"type": "array", "items": S}]}, {"anyOf": [S, True]}, {"anyOf": [{**S, "const": "a"}, N]},
+        {"anyOf": [{**S, "not": {"enum": [""]}}, N]}, {"enum": [{"anyOf": [S, N]}]}, {"type": "string", "anyOf": [S, N]}))])
+def test_ollama_is_sent_lists_of_types_where_they_say_the_same_as_a_union(schema, sent):
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": {"d": {"type": "integer"}}}
+    assert parameters_as("ollama", parameters)["properties"]["x"] == sent
+    before, after = toolreg.Validator({**parameters, "required": ["x"]}), toolreg.Validator(
+        {**parameters_as("ollama", parameters), "required": ["x"]})
+    for value in (None, "", "a", "abc", 5, 1.5, True, [], [None], ["a", 5], {}, {"anyOf": None}, {"anyOf": 5}):
+        assert before.is_valid({"x": value}) is after.is_valid({"x": value}), value
+
+
+def test_ollama_is_answered_by_the_tools_name_and_its_arguments_stay_objects():
+    call = ToolCall("c", "add", {"a": 1})
+    answer = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]}
+    assert build_assistant_messages([call], api_format="ollama") == [answer]
+    said, asked = iter([answer, {"role": "assistant", "content": "1"}]), []
+    history = run_agent(lambda **request: asked.append(request) or next(said), "go", ToolRegistry([add]), api_format="ollama")
+    kept, result = history[1]["tool_calls"][0], history[2]
+    assert kept["function"] == answer["tool_calls"][0]["function"]
+    assert result == {"role": "tool", "tool_call_id": kept["id"], "content": "1", "tool_name": "add"}
+    assert asked[0]["tools"] == ToolRegistry([add]).get_schemas(api_format="ollama")
+
+
+def test_a_copy_without_the_chapter_ollama_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"ollama"}), tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match='"ollama" needs the chapter "ollama" .cut from this copy.'):
+        module.build_tool_schemas([], api_format="ollama")
+
+
+# ---------------------------------------------------------------------------
 # streams: chunks to a message
 # ---------------------------------------------------------------------------
 def chat_chunks(*deltas, finish="tool_calls"):
@@ -8807,6 +8867,20 @@ def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
                         method="post", components={"schemas": {"A": closed}})
     check = only(openapi_tools(document))._validator.is_valid
     assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
+
+
+@pytest.mark.parametrize("inner", [{"description": "the one above"}, {"properties": {"n": {"minimum": 5}}}])
+def test_an_allof_within_a_schema_may_extend_that_schema(inner):
+    node = {"type": "object", "properties": {"n": {"type": "integer"}, "id": {"readOnly": True},
+                                             "up": {"allOf": [{"$ref": "#/components/schemas/Node"}, inner]}},
+            "required": ["n", "id"], "additionalProperties": False}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Node"}}), method="post",
+                        components={"schemas": {"Node": node}})
+    tool = only(openapi_tools(document))
+    assert tool.parameters["$defs"].keys() == {"Node", "Node_extended"}
+    check = tool._validator.is_valid
+    assert check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": 6}}}]})
+    assert not check({"body": [{"n": 1, "up": {"n": 5, "up": {"n": "x"}}}]}) and not check({"body": [{"up": {"n": 5}}]})
 
 
 def test_branches_of_branches_are_read_once():
@@ -11327,7 +11401,7 @@ def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_
 
 
 # ---------------------------------------------------------------------------
-# cli: the command line, and the trace that it prints
+# trace: a conversation to look at, as text, as a diagram, as a page
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
     ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
@@ -11614,7 +11688,9 @@ def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
         assert not set(text_of_line) & set("#;<>%\\`@$")
 
 
-# --- the command line
+# ---------------------------------------------------------------------------
+# cli: the command line: lessons, a chat, and copies of this file
+# ---------------------------------------------------------------------------
 TOOLS_FILE = '''
 from toolreg import ToolRegistry
 registry = ToolRegistry()
@@ -11936,7 +12012,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,cli"),
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,trace,cli"),
     (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
     (("--without", "core"), "--with all"),
 ])

@@ -30,8 +30,8 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
-responses, anthropic, gemini, streams, importers, classes, langchain, network, openapi, find, mcp,
-serve, http, switch, cli.
+responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
+find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
@@ -99,10 +99,11 @@ _CHAPTERS: dict[str, str] = {
     "strict": "strict", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
-    "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
+    "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
+    "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
-    "cli": "main trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
+    "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
     "schema": "DRAFT_2019_09 DRAFT_07 resources $schema $id $anchor $dynamicRef $dynamicAnchor $recursiveRef "
               "$recursiveAnchor if then else contains minContains maxContains dependentRequired dependentSchemas "
               "dependencies additionalItems unevaluatedItems unevaluatedProperties \\p \\P \\c \\k \\u (?",
@@ -852,7 +853,7 @@ class _Node:
     kind: type | None = None        # the first type in the table: most schemas have one
     test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1
+    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -1457,35 +1458,30 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
-    if read is _as_it_is:
-        return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
-
-
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
     def row(annotation: Any, args: Any, build: _Builder) -> _Form:
         item = build.form(args[0] if args else Any)
         if construct in (set, frozenset):
             item = build.hashed(item, annotation)
-        return _Form({"type": "array", "items": item.schema}, _reads_array(construct, item.read),
-                     hashable=construct is frozenset)
+
+        def read(value: Any) -> Any:
+            return construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(item.read))))
+        plain = _as_it_is if construct is list else construct
+        return _Form({"type": "array", "items": item.schema}, plain if item.read is _as_it_is else read,
+                     construct is frozenset or (construct is tuple and item.hashable))
     return row
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args and annotation in (tuple, typing.Tuple):         # noqa: UP006
-        args = (Any, ...)
-    forms = [build.form(arg) for arg in args if arg not in ((), ...)]
-    hashable = all(form.hashable for form in forms)
-    if args[1:] == (...,):
-        return _Form({"type": "array", "items": forms[0].schema}, _reads_array(tuple, forms[0].read), hashable)
+    if args[1:] == (...,) or annotation in (tuple, typing.Tuple):       # noqa: UP006
+        return _array_of(tuple)(annotation, args, build)
+    forms = [build.form(arg) for arg in args if arg != ()]
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if all(form.schema == forms[0].schema for form in forms):
-        items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
+        items = {"items": forms[0].schema if forms else {}}             # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(form.read for form in forms))),
+                 all(form.hashable for form in forms))
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
@@ -1786,15 +1782,13 @@ class _Builder:
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Put the definitions of types used once in their places, the others into `$defs`."""
-        for key, places in self.places.items():
+        for key, (place, *others) in self.places.items():
             definition = self.forms[key].schema     # type: ignore[union-attr]
-            if len(places) > 1:
+            if others:
                 self.definitions[self.names[key]] = definition
             else:
-                del places[0]["$ref"]
-                said_here = places[0].copy()
-                places[0].clear()
-                places[0].update(definition, **said_here)
+                del place["$ref"]
+                place.update({**definition, **place})
         whole = {**schema, "$defs": self.definitions} if self.definitions else schema
         try:
             if self.foreign:                        # a schema of our own needs no check
@@ -1817,9 +1811,9 @@ def _form_of(annotation: Any) -> _Form:
     """Give the form of a type that stands alone: its schema holds the `$defs`."""
     build = _Builder()
     form = build.form(annotation)
-    schema = build.finish(form.schema)
+    form.schema = build.finish(form.schema)
     build.check("schema_of")
-    return _Form(schema, form.read, form.hashable)
+    return form
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -1960,11 +1954,8 @@ def _dedented(text: str) -> str:
 
 def _prose(text: str) -> str:
     """Join wrapped lines; the items of a list keep their lines."""
-    text = text.strip()
-    if "\n" not in text:
-        return text
-    lines = [line.strip() for line in text.split("\n")]
-    return re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
+    lines = [line.strip() for line in text.strip().split("\n")]
+    return lines[0] if len(lines) == 1 else re.sub(r"\n(?![-*•]|\d+[.)])", " ", "\n".join(filter(None, lines)))
 
 
 # --- signatures
@@ -2440,17 +2431,16 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    calls = _chat_calls(response)
+    if calls is not None:                   # most often
+        return api_format or "openai-chat", calls
+    message, reasons = _message_in(_on_the_wire(response))
+    spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
-        response, reasons = _message_in(_on_the_wire(response))
-        calls = _chat_calls(response)
-    if calls is None:
-        spelled, calls = _by_chapter("other-calls", f"{_shown(response)} is spelled so that it")(response, api_format)
-    if reasons:
-        never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-        calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
-                 for call in calls]
-    return api_format or spelled, calls
+        spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
+    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+    return api_format or spelled, [
+        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2462,10 +2452,12 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
     calls = []
     try:
         for entry in entries:
-            if not isinstance(entry, ToolCall):
+            if type(entry) is dict:
                 function = entry["function"]
                 arguments = function["arguments"] if len(function) > 1 else None
                 entry = _made_call(entry.get("id"), function["name"], arguments)
+            elif not isinstance(entry, ToolCall):
+                return None
             calls.append(entry)
     except (AttributeError, LookupError, TypeError):
         return None
@@ -2474,8 +2466,8 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
 
 def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
-    call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
-    if len(call.arguments) == 1 and _AS_TEXT in call.arguments and isinstance(call.arguments, dict):
+    call = ToolCall(f"{call_id or _fresh_id()}", f"{name or ''}", arguments)
+    if _AS_TEXT in call.arguments and isinstance(call.arguments, dict) and len(call.arguments) == 1:
         return replace(call, arguments=str(call.arguments[_AS_TEXT]))
     return call
 
@@ -2542,7 +2534,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = api.turn(message, calls) if spelled == api_format or not calls else None
+    messages = api.turn(message, calls) if _APIS[spelled].turn is api.turn or not calls else None
     if messages is None:
         messages = _APIS[spelled].translated(message, api.assistant(
             _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
@@ -2562,15 +2554,17 @@ _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
-# what does not simply run here, but on an event loop, on an executor or for a limited time: chapters have the rows
+# what does not simply run here; chapters have the rows. "await": wait for a value on an event loop · "call": call a
+# function on an executor, or for a limited time
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
-    fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+def _checked_option(option: str, owner: Any, said: str = "{}") -> Any:
+    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    fault = None if owner is None else _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
+    return owner
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2615,7 +2609,7 @@ class ToolMetadata:
         _checked_think(self.think_augment)
         object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
         if self.timeout is not None:
-            _check_option("timeout", self)
+            _checked_option("timeout", self)
 
 
 class _Extended:
@@ -2665,7 +2659,7 @@ class Tool(_Extended):
             raise ToolDefinitionError(f"{subject}{_needs_chapter('await')}")
         check_schema()
         if self.metadata.strict:
-            _check_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
+            _checked_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
 
     def _check_schema(self) -> None:
         subject, given = f'tool "{self.name}": parameters', self.parameters
@@ -2807,7 +2801,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
-def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], Any] = bool) -> Any:
+def _on_daemon(func: Callable[..., Any], *args: Any) -> Any:
     """Call on a thread that waits, or on a new one, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
     import queue
@@ -2822,7 +2816,6 @@ def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], An
         try:
             threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
         except RuntimeError:
-            unthreaded()
             future.set_result(_caught(func, *args))
     jobs.put((future, func, args))
     return future
@@ -2904,7 +2897,8 @@ class ToolRegistry(_Extended):
             raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
-        self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
+        self.max_workers = _checked_count("max_workers", max_workers)
+        self.executor = _checked_option("executor", executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
@@ -3090,7 +3084,8 @@ class ToolRegistry(_Extended):
         Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+        executor = _checked_option("executor", executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format), workers, executor)
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
@@ -3131,7 +3126,8 @@ class ToolRegistry(_Extended):
 
     def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = _Jobs(), _Jobs()
+        here: _Jobs = deque()
+        beside: _Jobs = deque()
         for place, call in enumerate(calls):
             tool = self._tools.get(call.name)
             (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
@@ -3155,12 +3151,6 @@ def _checked_count(option: str, count: Any) -> int:
     if type(count) is not int or count < 1:
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
-
-
-def _checked_executor(executor: Any) -> Any:
-    if executor is not None:
-        _check_option("executor", executor)
-    return executor
 
 
 def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
@@ -3515,8 +3505,7 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                   unthreaded: Callable[[], Any] = bool) -> _Outcome:
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
     """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
     if _is_async(func):
         return await _acaught(func(*args, **kwargs))
@@ -3524,7 +3513,7 @@ async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called, unthreaded=unthreaded))
+    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called))
 
 
 async def _aoutcome(future: Any) -> _Outcome:
@@ -3538,10 +3527,9 @@ async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, 
                            executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    limited = tool.metadata.timeout is not None
-    unthreaded: Any = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
-    running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
-    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
+    func = _ELSEWHERE["timed"](tool) if tool.metadata.timeout and not tool._is_async else tool.func
+    running = _acalled(func, args, kwargs) if future is None else _aoutcome(future)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
     return outcome
 
 
@@ -3567,11 +3555,11 @@ class _Loop:
         _LOOP_THREADS.discard(_thread.get_ident())
         self.leave()
         for future in list(self.futures):
-            _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-        tasks = asyncio.all_tasks(self.loop)
-        for task in tasks:
+            _caught(future.set_result, _Outcome(None, ToolRegError(_LOOP_ENDED)))     # unless it was cancelled
+        for task in (tasks := asyncio.all_tasks(self.loop)):
             task.cancel()
-        _caught(lambda: self.loop.run_until_complete(asyncio.wait(tasks)) if tasks else None)
+        if tasks:
+            _caught(lambda: self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True)))
         _caught(self.loop.close)
 
     def leave(self) -> None:
@@ -3579,7 +3567,7 @@ class _Loop:
         with _lock():
             if _LOOPS.get(os.getpid()) is self:
                 del _LOOPS[os.getpid()]
-        self.loop.call_soon_threadsafe(self.end_if_left)
+        _caught(self.loop.call_soon_threadsafe, self.end_if_left)       # unless it has ended by itself
 
     def end_if_left(self) -> None:
         if not self.futures and _LOOPS.get(os.getpid()) is not self and _thread.get_ident() in _LOOP_THREADS:
@@ -3603,7 +3591,7 @@ class _Loop:
         def end(task: Any) -> None:
             self.futures.discard(future)
             ended = _caught(task.result)    # of one that was cancelled it raises
-            _deliver(future, ended.value or ended)
+            _caught(future.set_result, ended.value or ended)
             self.end_if_left()
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
@@ -3620,11 +3608,6 @@ class _Loop:
                 return None
         self.stuck_since = math.inf
         return future
-
-
-def _deliver(future: Any, outcome: _Outcome) -> None:
-    if not future.done():                   # it may have been cancelled, even now
-        _caught(future.set_result, outcome)
 
 
 def _start_on_loop(value: Any, tool: Tool | None = None) -> Any:
@@ -3674,8 +3657,8 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
-    return (await _acalled(self.func, args, kwargs)).get() if self.metadata.parallel else await _afinished(
-        self.func(*args, **kwargs))
+    running = _acalled(self.func, args, kwargs) if self.metadata.parallel else _acaught(self.func(*args, **kwargs))
+    return (await running).get()
 
 
 # --- the calls of one turn
@@ -3688,7 +3671,8 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
     workers = None if max_workers is None else _checked_count("max_workers", max_workers)
-    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
+    executor = _checked_option("executor", executor)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), workers, executor)
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3733,12 +3717,12 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
+    executor = self.executor if executor is None else executor
     try:
         if len(calls) == 1:
-            await _in_own_context(run(0, calls[0]))
+            await _in_own_context(_arun(self, executor, results, 0, calls[0]))
         else:
-            workers = workers or self.max_workers
+            workers, run = workers or self.max_workers, functools.partial(_arun, self, executor, results)
             await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
         raise _carrying(error, "after_call", results=results) from error.__cause__
@@ -3930,13 +3914,16 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
-def _warn_unlimited(tool: Tool) -> None:
-    import warnings
-    warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=3)
+def _timed(tool: Tool) -> Callable[..., Any]:
+    """Give a tool's function; it says so where it is not called on another thread, and cannot be left."""
+    caller = _thread.get_ident()
 
-
-def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _finished(func(*args, **kwargs))
+    def func(*args: Any, **kwargs: Any) -> Any:
+        import warnings
+        if _thread.get_ident() == caller:
+            warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=2)
+        return tool.func(*args, **kwargs)
+    return func
 
 
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
@@ -3945,13 +3932,13 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
     blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
-        return _called(tool.func, args, kwargs)
+        return _finished(tool.func(*args, **kwargs))
+    func = _timed(tool)
     try:
         if future is None and tool._is_async:
             future = _ELSEWHERE["start"](tool.func(*args, **kwargs), tool)
         elif future is None:
-            future = _on_daemon(contextvars.copy_context().run, _called, tool.func, args, kwargs,
-                                unthreaded=functools.partial(_warn_unlimited, tool))
+            future = _on_daemon(contextvars.copy_context().run, lambda: _finished(func(*args, **kwargs)))
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
         if future is not None:
@@ -3984,7 +3971,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     token = _IS_SHIPPED.set(True)
-    outcome = _caught(_called, func, args, kwargs)
+    outcome = _caught(lambda: _finished(func(*args, **kwargs)))
     _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
@@ -3994,7 +3981,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "unlimited": _warn_unlimited})
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "timed": _timed})
 
 
 # ---------------------------------------------------------------------------
@@ -4581,7 +4568,7 @@ _WRITERS_BY_SHAPE[:0] = [
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
     try:
-        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
+        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -5179,8 +5166,10 @@ def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[
 
 
 def _is_blank(part: Any) -> bool:
-    said = {key for key, value in part.items() if value is not None} if isinstance(part, dict) else set()
-    return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
+    if not isinstance(part, dict) or "text" not in part:
+        return False
+    beside = [key for key in part if part[key] is not None and key not in ("type", "text")]
+    return not beside and not str(part["text"] or "").strip()
 
 
 _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
@@ -5374,6 +5363,36 @@ _SPELLINGS.extend([
     ("gemini", "", ("FunctionCall",), ("args",)),                               # an SDK's object on its own
 ])
 API_FORMATS += ("gemini",)
+
+
+# ---------------------------------------------------------------------------
+# ollama: chat completions as the API of Ollama and its SDK take them
+#    uses 1 2 8
+# ---------------------------------------------------------------------------
+_MORE_THAN_TYPES = frozenset("$ref allOf anyOf oneOf not if const".split())        # hold for null as for anything
+
+
+def _without_union(schema: Any) -> Any:
+    """Say a union of types, or of a schema and null, by a list of types: `anyOf` is dropped. Gemini refuses a list."""
+    branches = schema.get("anyOf", ()) if isinstance(schema, dict) and "type" not in schema else ()
+    if not branches or not all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in branches):
+        return schema
+    kinds = list(dict.fromkeys(each["type"] for each in branches))
+    said, *more = [each for each in branches if each.keys() != {"type"}] or [{}]
+    if more or (said and ({*kinds} != {said["type"], "null"} or not _MORE_THAN_TYPES.isdisjoint(said))):
+        return schema
+    values = {"enum": [*said["enum"], None]} if "enum" in said else {}
+    outer = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
+    return {**said, **values, **outer, "type": kinds}
+
+
+_TOOL["ollama"] = lambda tool, about, parameters, strict: {
+    "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
+_APIS["ollama"] = _APIS["openai-chat"]._replace(
+    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
+                              "content": _printable(result.content), "tool_name": result.name} for result in results])
+API_FORMATS += ("ollama",)
 
 
 # ---------------------------------------------------------------------------
@@ -5687,9 +5706,8 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        if namespace is not None:
-            names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
+        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
+        tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -5818,8 +5836,9 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
-            for name, parameter in inspect.signature(func).parameters.items()]
+            for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
     found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
              for name, notes, needed in rows]
@@ -5930,7 +5949,8 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
     return messages
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_APIS["langchain"] = _APIS["openai-chat"]._replace(
+    turn=lambda message, calls: None, results=_langchain_results, translated=_with_thoughts)
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -6397,20 +6417,16 @@ def _modern(schema: _Object) -> dict[str, Any]:
             new[keyword] = new.pop(bound, None)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    if "patternProperties" in new:
-        new["patternProperties"] = {each: sub for each, sub in _part(new, "patternProperties", dict).items()
-                                    if _can_be_said(each)}
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
-def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
-    """Copy a part of a document with its references spelled in full, or what a word stands for as a reference."""
+def _absolute(node: Any, uri: str) -> Any:
+    """Copy a document with its references spelled in full."""
     from urllib.parse import urljoin
     if isinstance(node, Mapping):
-        return {"$ref" if key in recursive else key: recursive.get(key) or (
-            urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri, recursive))
-            for key, each in node.items()}
-    return [_absolute(each, uri, recursive) for each in node] if isinstance(node, list) else node
+        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
+                for key, each in node.items()}
+    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
 
 
 class _Document:
@@ -6422,6 +6438,7 @@ class _Document:
         self.root, self.uri = root, uri
         self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
         self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
+        self._inline: dict[str, str] = {}                   # the JSON text of a schema -> a reference of our own
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
         self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
@@ -6474,14 +6491,22 @@ class _Document:
         faults = [_UNSAID[word] for word in schema if word in _UNSAID]
         if faults:
             raise ToolDefinitionError(faults[0])
+        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
+        extends = len(branches) > 1 or (branches and reference) or (own and (branches or "$ref" in schema))
+        text = json.dumps(schema, default=str) if extends and not reference else ""
+        if '"$ref"' in text:                # it may hold itself, which only a definition can say
+            return {"$ref": self._named(self._place_of(schema, text), used)}
         own_kinds = reference if "discriminator" in schema else ""
-        schema, teller, kinds = self._kinds(self._merged(schema, reference), own_kinds)
+        schema = self._merged(self.parts_of(schema) if extends else [schema]) if own or extends else schema
+        schema, teller, kinds = self._kinds(schema, own_kinds)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
                 said[word] = self._named(argument, used)
             elif word == "properties":
                 said[word] = self._properties(argument, _part(schema, "required", list), used)
+            elif word == "patternProperties":
+                said[word] = {each: self.said(sub, used) for each, sub in argument.items() if _can_be_said(each)}
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
         if kinds:
@@ -6504,23 +6529,23 @@ class _Document:
                     raise
         return kept
 
-    def _merged(self, schema: _Object, reference: str) -> _Object:
-        """Say what extends others by an allOf as one schema, where each part leaves room for what the others add.
+    def _place_of(self, schema: _Object, text: str) -> str:
+        """Give a reference to a schema that stands nowhere else, named after what it extends."""
+        base, = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[:1] or [""]
+        reference = self._inline.setdefault(text, f"inline:/{len(self._inline)}/{base}_extended")
+        self.documents[reference] = schema
+        return reference
 
-        What is read-only is left out, whichever part says so.
-        """
-        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
-        extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
-        if not (own or extends):
-            return schema
+    def _merged(self, parts: list[_Object]) -> _Object:
+        """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
         merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in self.parts_of(schema) if extends else [schema]:
+        for part in parts:
             for name, each in _part(part, "properties", dict).items():
                 properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
             required += _part(part, "required", list)
             rest = {word: argument for word, argument in part.items()
                     if word not in ("$ref", "allOf", "properties", "required")
-                    and (argument is not False or part is schema)}      # that a part is closed is not ours
+                    and (argument is not False or part is parts[-1])}   # that a part is closed is not ours
             if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
                 merged |= rest
             else:
@@ -6535,10 +6560,7 @@ class _Document:
 
     # --- kinds of one thing, which a property tells apart
     def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
-        """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
-
-        They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
-        """
+        """Give (a schema without its kinds, the property that tells them apart, each kind with its values)."""
         told, found = schema.get("discriminator"), [reference]
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
         choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
@@ -6551,7 +6573,7 @@ class _Document:
         mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
         bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
         kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
-        if choices:                         # a value may fit several of these until the property is read
+        if choices:                         # a value may fit several branches of oneOf until the property is read
             return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
         rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
         return {} if rows else schema, teller, rows
@@ -6601,9 +6623,9 @@ class _Document:
         """Give (a definition, the names in it)."""
         if name not in self._definitions:
             used, reference = list[str](), self._references[name]
-            schema = self.target(reference)
+            schema, itself = self.target(reference), f'"$ref": {json.dumps(reference)}'
             if _part(schema, "$recursiveAnchor", bool):
-                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+                schema = json.loads(json.dumps(schema, default=str).replace('"$recursiveRef": "#"', itself))
             self._definitions[name] = self.said(schema, used, reference), used
         return self._definitions[name]
 
@@ -6824,7 +6846,7 @@ class _Body:
     def _fields(self, api: _Document) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
 
-        They are required as they say, even if the body itself is not: authors forget that.
+        They are required as they say, even where the body is not: authors forget that.
         """
         schema = api.follow(self.schema)
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
@@ -7979,7 +8001,7 @@ class _Endpoint(NamedTuple):
     stream_path: str = ""                   # where it is another one
 
 
-_ENDPOINTS = {              # each is used where _APIS has its format
+_ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
         "/chat/completions", "authorization: Bearer {}", "messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
@@ -8008,7 +8030,7 @@ _ENDPOINTS = {              # each is used where _APIS has its format
         text=lambda event: "".join(part.get("text") or "" for candidate in (event.get("candidates") or ())[:1]
                                    for part in (candidate.get("content") or {}).get("parts") or ()
                                    if not part.get("thought"))),
-}
+})
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
@@ -8323,8 +8345,8 @@ for _whose, _texts in _WRITE_INSTEAD.items():
 
 
 # ---------------------------------------------------------------------------
-# cli: the command line, and the trace that it prints
-#    uses 1 3 5 7 8 9 10 11
+# trace: a conversation to look at, as text, as a diagram, as a page
+#    uses 1 3 5 7 8 9
 # ---------------------------------------------------------------------------
 TRACE_CHARACTERS = 2_000    # of one text in a trace: it is to be read
 DIAGRAM_CHARACTERS = 150    # of one text in a diagram
@@ -8483,6 +8505,13 @@ def _page(said: _Said) -> str:
     return _PAGE.format("\n".join(folded))
 
 
+__all__ += ["trace"]
+
+
+# ---------------------------------------------------------------------------
+# cli: the command line: lessons, a chat, and copies of this file
+#    uses 1 3 7 8 9 10 11 trace
+# ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
     """One call by hand: the model only writes, your program runs the function."""
@@ -9043,7 +9072,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-__all__ += ["trace", "main"]
+__all__ += ["main"]
 
 if __name__ == "__main__":              # these lines are every copy's: where the chapter cli was cut they say so
     sys.exit(globals().get("main", lambda: _needs_chapter("main"))())

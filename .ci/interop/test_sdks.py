@@ -559,6 +559,15 @@ def test_ollama_takes_our_tools_and_its_calls_are_answered():
     assert [call["id"] for call in history[1]["tool_calls"]] == [message["tool_call_id"] for message in history[2:4]]
 
 
+def test_the_sdk_of_ollama_keeps_unions_that_are_said_by_lists_of_types():
+    def find(name: str | None, tags: list[str] | None = None, kind: int | str = 5) -> str:
+        return "x"
+    sent, = ToolRegistry([find]).get_schemas(api_format="ollama")
+    kept = ollama.Tool(**sent).function.parameters.properties
+    types = [kept[name].type for name in ("name", "tags", "kind")]
+    assert types == [["string", "null"], ["array", "null"], ["integer", "string"]]
+
+
 def test_the_stream_of_ollama_goes_back_as_its_sdk_takes_it():
     chunks = [{**OLLAMA, "done": False, "done_reason": None},
               {**OLLAMA, "message": {"role": "assistant", "content": ""}}]
