@@ -1289,7 +1289,7 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
     """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
 
     Once each: twice at every level would be endless.
@@ -6725,8 +6725,8 @@ def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterabl
 def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
     """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
     def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        is_object, listed = isinstance(value, dict), value if isinstance(value, list) else [value]
-        items = value.items() if is_object else [(name, each) for each in listed]
+        is_object = isinstance(value, dict)
+        items = value.items() if is_object else [(name, each) for each in (value if type(value) is list else [value])]
         pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
         equals = "=" if explode else between
         texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
@@ -7953,6 +7953,10 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
+<<<<<<< HEAD
+=======
+    serve: Any = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
+>>>>>>> a038aef
     with contextlib.suppress(KeyboardInterrupt):
         if place:
             _serve_http(_Desk(registry), place, token)
