@@ -7953,10 +7953,6 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
-<<<<<<< HEAD
-=======
-    serve: Any = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
->>>>>>> a038aef
     with contextlib.suppress(KeyboardInterrupt):
         if place:
             _serve_http(_Desk(registry), place, token)
