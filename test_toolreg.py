@@ -661,6 +661,27 @@ class ErrorWithoutText(Exception):
         raise RuntimeError("no text")
 
 
+class ErrorOfAnApi(Exception):
+    """Have whatever attribute the body has: asked for another, it raises a KeyError."""
+
+    def __init__(self, body):
+        self.body = body
+
+    def __getattr__(self, name):
+        return self.body[name]
+
+
+def raising(error):
+    def tool(*args) -> None:
+        raise error
+    return tool
+
+
+class GroupThatRaises(Exception):
+    subgroup = None
+    exceptions = property(lambda self: 1 / 0)
+
+
 @pytest.mark.parametrize("error, text", [
     (ValueError("bad\nnews"), "ValueError: bad\nnews"), (ValueError(), "ValueError"), (ErrorWithoutText(), "ErrorWithoutText"),
 ])
@@ -3539,12 +3560,6 @@ def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
         registry.invoke(wire("add", {}), {"a": 1})
 
 
-def raising(error):
-    def tool() -> None:
-        raise error
-    return tool
-
-
 class Unprintable(Exception):
     def __str__(self):
         raise ValueError("no")
@@ -4087,6 +4102,23 @@ def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
     assert registry.invoke("fails", {}).content == "yyyy\n[cut here: 2 more characters]"
     with pytest.raises(ValueError, match="max_result"):
         ToolRegistry(max_result=0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ErrorOfAnApi({"msg": "no"}), lambda: ErrorOfAnApi({"subgroup": None, "exceptions": 5}),
+    lambda: GroupThatRaises("x"), ErrorWithoutText])
+def test_an_exception_whose_attributes_raise_is_the_result_of_its_call_alone(make, caplog, monkeypatch):
+    error = make()
+    monkeypatch.setattr(caplog.handler, "emit", lambda record: error.code)      # what reports errors asks for more
+    registry = ToolRegistry([Tool("fail", "", {}, raising(error)), add])
+    for results in turns(registry, [wire("fail", {}), wire("add", {"a": 1}, "2")]):
+        assert [(result.is_error, result.error) for result in results] == [(True, error), (False, None)]
+        assert results[0].content.startswith('Error: the tool "fail" failed: ' + type(error).__name__)
+    for result in invoked(registry.copy(before_call=raising(error)), "add", {"a": 1}):
+        assert result.error is error and "was not allowed: " + type(error).__name__ in result.content
+    with pytest.raises(type(error)) as caught:
+        registry.copy(after_call=raising(error)).invoke("add", {"a": 1})
+    assert caught.value is error and error.results == [None]
 
 
 def test_a_failure_is_one_warning_with_its_traceback_and_what_a_tool_says_is_none(caplog):
@@ -9200,6 +9232,7 @@ def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_chil
     (lambda method, params: None, {"error": {"code": -32601, "message": (
         "the server asks for roots/list, which nobody here answers (see on_request)")}}),
     (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
     (lambda method, params: {"roots": {1}}, {"error": {
         "code": -32603, "message": "Object of type set is not JSON serializable"}}),
 ])

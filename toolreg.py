@@ -304,14 +304,14 @@ def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {_words_of(error)}".removesuffix(": ")
 
 
-def _words_of(error: BaseException) -> str:
-    """Give the text of an exception, with what a group holds; none where its `str` is empty or raises."""
-    try:
+def _words_of(error: Any) -> str:
+    """Give the text of an exception, with what a group holds, as far as these do not raise themselves."""
+    text, held = "", list[str]()
+    with contextlib.suppress(Exception):
         text = str(error).strip()
-    except Exception:
-        text = ""
-    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
-    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
+    with contextlib.suppress(Exception):    # whatever is asked of an exception of a stranger may raise
+        held = [_error_text(each) for each in error.exceptions] if hasattr(error, "subgroup") else held
+    return f"{text}: {_listed(held)}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -3345,7 +3345,7 @@ def _carrying(error: BaseException, source: str, **done: Any) -> BaseException:
 
 def _with_results(error: BaseException, results: list[Any]) -> BaseException:
     """Let an exception carry the results of a turn; those of a turn within a single call stay."""
-    stay = len(results) == 1 and hasattr(error, "results")
+    stay = len(results) == 1 and "results" in error.__dict__
     return _carrying(error, "after_call", **({} if stay else {"results": results}))
 
 
@@ -3412,7 +3412,8 @@ def _shortened(content: str, most: int) -> str:
 
 def _log_failure(name: str, error: Exception) -> None:
     import logging
-    logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
+    with contextlib.suppress(Exception):    # a handler may fail, of the log or at the exception's attributes
+        logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
 
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
@@ -7214,7 +7215,8 @@ class _Link:
 
     def _reply(self, request: _Message) -> None:
         given = _caught(self.answer, request)
-        error = given.error and {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}
+        code = _caught(getattr, given.error, "code").value
+        error = given.error and {"code": code if type(code) is int else -32603, "message": _words_of(given.error)}
         outcome = {"error": error} if error else {"result": given.value}
         _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
 
