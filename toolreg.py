@@ -898,7 +898,7 @@ class _Node:
         return _change_schemas(keyword, argument, node)
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
+        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
         self.compiler.problems.append(f"{_place(path)}: {problem}")
 
     def usable_table(self) -> _Table:
@@ -1052,7 +1052,9 @@ class Validator:
         except RecursionError:
             raise SchemaError("the schema is nested too deeply") from None
         self.schema, self._memo, self._guarded = schema, compiler.memo, compiler.guarded
-        self.is_valid = functools.partial(self._run, self._root.fits, False) if self._guarded else self._root.fits
+        self.is_valid = self._root.fits
+        if self._guarded:
+            self.is_valid = functools.partial(self._run, self._root.fits, False)
 
     def _run(self, work: Callable[[Any], Any], otherwise: Any, value: Any) -> Any:
         """Do the work, or give `otherwise` for a value that is nested too deeply for it."""
@@ -1514,7 +1516,7 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
         first, *kinds = {_SCALARS[type(wire)] for wire in wires}
     except (TypeError, ValueError, KeyError):
         return build.refuse(annotation)
-    schema = {"enum": wires} if kinds else {"type": first, "enum": wires}
+    schema: dict[str, Any] = {"enum": wires} if kinds else {"type": first, "enum": wires}
     by_wire = {(type(wire) is bool, wire): value for wire, value in zip(wires, values)}
     plain = all(type(value) in (str, bool, type(None)) for value in values)
     return _Form(schema, _as_it_is if plain else lambda wire: by_wire[type(wire) is bool, wire])
@@ -1536,13 +1538,14 @@ _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 
 
-_hints_of_class = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
 
 
 def _plain_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
     try:
-        return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+        read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+        return dict(read(thing, include_extras=True))
     except Exception:
         return inspect.get_annotations(thing, **_LENIENT)
 
@@ -1968,6 +1971,7 @@ def _prose(text: str) -> str:
 
 
 # --- signatures
+_CALL_ID = "the call's id"          # among what a registry injects, for who declares it
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2177,6 +2181,12 @@ class Media:
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
 
+    @property
+    def base64(self) -> str:
+        """The data as text, for JSON."""
+        import base64
+        return base64.b64encode(self.data).decode()
+
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
@@ -2341,6 +2351,8 @@ class _Format(NamedTuple):
         message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
     no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = (      # into another spelling, that of `parts`
+        lambda message, messages, parts: messages)
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2431,6 +2443,7 @@ _SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
     ("openai-chat", ("function", None), "", "args"),
     ("openai-chat", ("function", None), "", "arguments"),
 ]
+_ANSWERED_AS: dict[str, str] = {}           # class of a message -> the format to answer in, where it has one of its own
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
 _ARGUMENTS_KEYS = ("arguments", "args", "input")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
@@ -2472,7 +2485,7 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
     calls = [_call_of(entry, part, key) for entry, _, part, key in found]
     never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or (formats or API_FORMATS)[0], [
+    return api_format or _ANSWERED_AS.get(type(message).__name__) or (formats or API_FORMATS)[0], [
         replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
 
 
@@ -2618,7 +2631,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
     messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
     if messages is None:                    # LangChain takes no text that is no object back
-        messages = api.assistant(_text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls])
+        messages = _APIS[spelled].translated(message, api.assistant(
+            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
     kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
     return [_encodable(each) for each in kept], calls
 
@@ -2877,11 +2891,13 @@ class Tool(_Extended):
                 raise _misfit(self.name, errors)
         return arguments, reason
 
-    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
+               call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
-        bind: Any = self.bind
+        bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
         try:
-            return ((), arguments) if bind is None else bind(arguments, given) if self._declared else bind(arguments)
+            given = {**given, _CALL_ID: call_id} if self._declared else {}
+            return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
@@ -3216,7 +3232,7 @@ class ToolRegistry(_Extended):
         if len(cache) >= _SCHEMAS_KEPT:
             cache.clear()
         if key not in cache:
-            tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
+            tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
                      and (wanted is None or wanted.intersection(tool.metadata.tags))]
             cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
         return [_copied(schema) for schema in cache[key]]
@@ -3242,7 +3258,7 @@ class ToolRegistry(_Extended):
                 _finished(self.before_call(call, reason))
                 texts = _REFUSED
             # 3. arguments become what the function takes
-            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+            args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
             # 4. it runs
             texts = _FAILED
             if executor is None and tool.metadata.timeout is None:
@@ -3948,7 +3964,7 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
             texts = _REFUSED
-        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject)
+        args, kwargs = ((), arguments) if tool.bind is None else tool._bound(arguments, self.inject, call.id)
         texts = _FAILED
         if not tool.metadata.parallel or (executor is None and tool.metadata.timeout is None and tool._is_async):
             value = tool.func(*args, **kwargs)
@@ -4034,7 +4050,7 @@ async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any
 
 
 @types.coroutine
-def _in_context(context: contextvars.Context, coroutine: Any) -> Generator[Any, Any, None]:
+def _in_context(context: contextvars.Context, coroutine: Any) -> Any:
     """Await a coroutine so that its every step runs in this context: what a task does, at a third of its cost."""
     steps = coroutine.__await__()
     awaited = context.run(next, steps, ...)         # ... at the end: an exception would take longer
@@ -4151,7 +4167,7 @@ def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], e
 async def _in_time(running: Any, tool: Tool) -> _Outcome:
     """Wait for an outcome as long as the tool may take."""
     import asyncio
-    task = asyncio.ensure_future(running)
+    task: asyncio.Future[_Outcome] = asyncio.ensure_future(running)
     try:
         done, _ = await asyncio.wait({task}, timeout=tool.metadata.timeout)     # wait_for would wait on for its end
         return task.result() if done else _Outcome(None, _timed_out(tool))
@@ -4781,7 +4797,8 @@ def _searched_hints(thing: Any) -> dict[str, Any]:
     try:
         texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
         if not (texts and any(map(_type_parameters, owners))):
-            return (_hints_of_class if isinstance(thing, type) else typing.get_type_hints)(thing, include_extras=True)
+            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
+            return dict(read(thing, include_extras=True))
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
@@ -5190,6 +5207,20 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
     return {"type": "allowed_tools", "mode": "required", "tools": tools} if len(tools) > 1 else tools[0]
 
 
+# https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
+_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
+                    lambda url: {"type": "input_image", "image_url": url}),
+    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
+
+
+def _responses_output(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+             for media in result.media if media.media_type in _RESPONSES_MEDIA]
+    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+
+
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
@@ -5202,7 +5233,7 @@ _APIS["openai-responses"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _printable(result.content)} for result in results],
+         "output": _responses_output(result)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
@@ -5259,6 +5290,19 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
     return {"type": "tool", "name": names[0]}
 
 
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
+_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
+                    "application/pdf": "document"}
+
+
+def _anthropic_content(result: ToolResult) -> Any:
+    text = _printable(result.content)
+    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
+               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
+    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+
+
 _TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
@@ -5268,7 +5312,7 @@ _APIS["anthropic"] = _Format(
     assistant=lambda text, calls: [
         {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _printable(result.content),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
@@ -5299,6 +5343,18 @@ def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
 
 
+# https://ai.google.dev/gemini-api/docs/function-calling: what a response may hold besides JSON, from Gemini 3 on
+_GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
+
+
+def _gemini_result(result: ToolResult) -> dict[str, Any]:
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+             for media in result.media if media.media_type in _GEMINI_MEDIA]
+    said = {"error" if result.is_error else "output": _printable(result.content)}
+    return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
+                                 **_gemini_id(result.tool_call_id)}}
+
+
 def _gemini_blocked(response: Any) -> Any:
     """Give why a prompt was blocked, or why there is no content in the answer."""
     feedback = _at(response, "promptFeedback") or _at(response, "prompt_feedback")
@@ -5318,10 +5374,7 @@ _APIS["gemini"] = _Format(
     again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
                               **_gemini_call(call, _kept(call))},
     assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
-    results=lambda results: [{"role": "user", "parts": [{"functionResponse": {
-        "name": _legal(result.name),
-        "response": {"error" if result.is_error else "output": _printable(result.content)},
-        **_gemini_id(result.tool_call_id)}} for result in results]}],
+    results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
@@ -5497,7 +5550,8 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            items[at] = dict({"status": "in_progress"} if kind == "response.output_item.added" else (), **event["item"])
+            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
+            items[at] = {**begun, **event["item"]}
         elif kind == "response.function_call_arguments.delta":
             items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
         elif kind == "response.output_text.delta":
@@ -5701,14 +5755,26 @@ __all__ += ["class_tools"]
 
 
 # ---------------------------------------------------------------------------
-# langchain: tools from LangChain
-#    uses 1 7 8 9 10 importers
+# langchain: tools from LangChain, and answers to its messages
+#    uses 1 4 6 7 8 9 10 importers
 # ---------------------------------------------------------------------------
+_FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
+_NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
+_COMMAND = "Error: the tool answered with a Command to a graph of LangGraph, and there is none here.\nGo on without it."
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
+
+
 def langchain_tools(*tools: Any) -> _ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
 
-    What LangChain injects is hidden from the model. Nothing of LangChain is imported.
+    What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
+    `ToolRegistry(inject=…)`, and a tool that cannot do without a graph is left out. Nothing of LangChain is imported.
     """
+    import warnings
+    direct = [tool.name for tool in tools if getattr(tool, "return_direct", None) is True]
+    if direct:
+        warnings.warn(_NOT_DIRECT.format(_listed(direct)), ToolRegWarning, stacklevel=3)
     return _make_tools("LangChain", [
         (str(getattr(tool, "name", _shown(tool))), functools.partial(_langchain_tool, tool)) for tool in tools])
 
@@ -5717,36 +5783,69 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
     if not hasattr(type(tool), "tool_call_schema"):
         raise ToolDefinitionError("is no LangChain tool (write *tools for a list of them)")
     try:
-        parameters, hides = _langchain_parameters(tool)
+        hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hides),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())))
+    for parameter, (kinds, needed) in hidden.items():
+        if needed and kinds & _FROM_A_GRAPH:
+            raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
+    if hidden:
+        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
+    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
+                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
 
 
-def _langchain_parameters(tool: Any) -> tuple[dict[str, Any], bool]:
-    """Give (the schema that the model is shown, whether something is hidden from it)."""
+def _langchain_parameters(tool: Any) -> dict[str, Any]:
+    """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return shown, False
-    schema = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()
-    schema = {"type": "object", "properties": {}, "additionalProperties": False,       # so that nothing hidden is sent
-              **{keyword: schema[keyword] for keyword in schema if keyword not in ("title", "description")}}
+        return {**shown}
+    said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
+    schema: dict[str, Any] = {
+        "type": "object", "properties": {}, "additionalProperties": False,
+        **{keyword: said[keyword] for keyword in said if keyword not in ("title", "description")}}
     if tool.args_schema is None and tool.args.keys() != schema["properties"].keys():    # Tool, a function of one text
-        return {**schema, "properties": tool.args, "required": list(tool.args)}, False
-    everything = tool.get_input_schema()
-    taken = everything.model_fields if hasattr(everything, "model_fields") else everything.__fields__       # pydantic 1
-    return schema, not taken.keys() <= schema["properties"].keys()
+        return {**schema, "properties": tool.args, "required": list(tool.args)}
+    return schema
 
 
-def _langchain_call(tool: Any, hides: bool) -> Callable[..., Any]:
+def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
+    """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
+    func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
+    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
+            for name, parameter in inspect.signature(func).parameters.items()]
+    rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
+    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
+             for name, notes, needed in rows]
+    return {name: (kinds, needed) for name, kinds, needed in found
+            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+
+
+def _classes_of(note: Any) -> tuple[type, ...]:
+    note = typing.get_origin(note) or note
+    return note.__mro__ if isinstance(note, type) else type(note).__mro__
+
+
+def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
+    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
+                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
+    return _binder(takes, _as_it_is, checked=False)
+
+
+def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
+    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
-    as_message = (hides or tool.response_format == "content_and_artifact" or tool.handle_tool_error
+    as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
     runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
-        call = {"type": "tool_call", "id": _fresh_id(), "name": tool.name, "args": arguments}
+        call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
+        arguments.update(dict.fromkeys(ids, call_id))
+        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
@@ -5773,6 +5872,9 @@ def _tool_exceptions() -> Iterator[None]:
 
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
+    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
+           for each in (value if isinstance(value, list) else [value])):
+        raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
     blocks = [value.content] if isinstance(value.content, str) else value.content
@@ -5782,6 +5884,34 @@ def _langchain_answer(value: Any) -> Any:
     return Answer(text, value.content if value.artifact is None else value.artifact)
 
 
+def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
+    return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+             "name": result.name, "status": "error" if result.is_error else "success",
+             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
+            for result in results]
+
+
+def _is_artifact(value: Any, content: str) -> bool:
+    try:
+        return value is not None and _is_json(value) and _content_of(value) != content
+    except RecursionError:
+        return False
+
+
+def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
+    """Keep the blocks that a model has to be sent again as they came, where the spelling has a place for them."""
+    blocks = message.content if isinstance(message.content, list) else []
+    thoughts = [block for block in blocks if isinstance(block, dict) and block.get("type") in _THOUGHTS]
+    if thoughts and messages and parts in ("content", "tool_calls"):
+        said = messages[0]["content"]
+        said = [{"type": "text", "text": said}] * bool(said) if isinstance(said, str) else said
+        messages[0] = {**messages[0], "content": [*thoughts, *said]}
+    return messages
+
+
+_APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
+_ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
 
@@ -7106,6 +7236,7 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    close: Any                                  # (): of either kind
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
@@ -7581,7 +7712,7 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     if result.get("isError"):
         raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
     if output:
-        faults = list(output.iter_errors(structured)) if is_structured else ["structuredContent is missing"]
+        faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
     return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
@@ -7712,8 +7843,7 @@ def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, An
 
 
 def _media_block(media: Media, name: str) -> dict[str, Any]:
-    import base64
-    kind, data = media.media_type.partition("/")[0], base64.b64encode(media.data).decode()
+    kind, data = media.media_type.partition("/")[0], media.base64
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -7888,7 +8018,8 @@ def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None)
             status, line = status or _refusal_of(self.headers, token, only_local), b""
             if status is None:
                 asked = _caught(_rpc_in, body)
-                with alone if _is_bound(registry, asked) else contextlib.nullcontext():
+                turn: Any = alone if _is_bound(registry, asked) else contextlib.nullcontext()
+                with turn:
                     status, line = _replied(registry, asked, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
@@ -8389,7 +8520,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
+        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
     for image in filter(None, images):
@@ -8401,8 +8532,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
 
 
 def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks
-        return "\n".join(map(_plain_text, content))
+    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
+        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
+        return "\n".join(map(_plain_text, texts or content))
     if isinstance(content, dict):           # a block, or gemini's response
         content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
     return content if isinstance(content, str) else _write_json(content)

@@ -1,4 +1,4 @@
-"""Checks of `.ci/run` that are no pytest tests: python .ci/checks.py cut|copies|mcp|wheel|bfcl ARGUMENT..."""
+"""Checks of `.ci/run` that are no pytest tests: python .ci/checks.py cut|copies|modules|mcp|wheel|bfcl ARGUMENT..."""
 import ast
 import json
 import os
@@ -49,8 +49,7 @@ def copies(folder):
         place = pathlib.Path(folder, chapters)
         place.mkdir(parents=True)
         shutil.copy(ROOT / "pyproject.toml", place)
-        option = "--without" if chapters == "cli" else "--with"
-        cut(ROOT / "toolreg.py", ROOT / "test_toolreg.py", place, option, chapters)
+        cut(ROOT / "toolreg.py", ROOT / "test_toolreg.py", place, *option_of(chapters))
     source = (ROOT / "toolreg.py").read_text("utf-8")
     smoke = re.search(r'^SMOKE = """\n(.*?)^"""', (ROOT / "test_toolreg.py").read_text("utf-8"), re.M | re.S)[1]
     names = [found[1] for found in HEADING.finditer(source) if found[1].isalpha()]
@@ -60,6 +59,20 @@ def copies(folder):
         assert toolreg.main(["vendor", "--with", ",".join(some), "--force", "-o", made]) == 0
         script = f"import sys; sys.path.insert(0, {os.path.dirname(made)!r}); import toolreg\n{smoke}"
         subprocess.run([sys.executable, "-I", "-S", "-B", "-c", script], check=True)
+
+
+def option_of(chapters):
+    return ("--without" if chapters == "cli" else "--with"), chapters
+
+
+def modules(folder):
+    """Write the whole file and the five fixed copies as modules of different names, for the type checkers."""
+    sys.path.insert(0, str(ROOT))
+    import toolreg
+    for chapters in FIXED:
+        made = str(pathlib.Path(folder, f"copy_{chapters.replace(',', '_')}.py"))
+        assert toolreg.main(["vendor", *option_of(chapters), "--force", "-o", made]) == 0
+    shutil.copy(ROOT / "toolreg.py", folder)
 
 
 def wheel(path):
@@ -166,4 +179,5 @@ def run_case(toolreg, case, coerce):
 
 
 if __name__ == "__main__":
-    {"cut": cut, "copies": copies, "mcp": mcp, "offer": offer, "wheel": wheel, "bfcl": bfcl}[sys.argv[1]](*sys.argv[2:])
+    {"cut": cut, "copies": copies, "modules": modules, "mcp": mcp, "offer": offer, "wheel": wheel,
+     "bfcl": bfcl}[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,7 @@
 """Tools from LangChain: the kinds of tools that langchain-core has, sync and async, with right and wrong arguments."""
 import asyncio
-from typing import Annotated, Literal, Optional
+from contextvars import ContextVar
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -14,9 +15,11 @@ from langchain_core.tools import (
     ToolException,
     tool,
 )
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
+from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from toolreg import ToolError, ToolRegistry, ToolRegWarning
+from toolreg import ToolCall, ToolDefinitionError, ToolError, ToolRegistry, ToolRegWarning, run_agent, scripted_model
 
 
 class Started(BaseCallbackHandler):
@@ -215,3 +218,113 @@ def test_what_is_no_tool_is_refused_by_name():
     with pytest.warns(ToolRegWarning, match="LangChain: 1 of 2 tools left out"):
         tools = ToolRegistry().register_from_langchain(add, [add])
     assert [each.name for each in tools] == ["add"] and len(tools.refused) == 1
+
+
+@tool
+def sign(text: str, user: Annotated[str, InjectedToolArg], call: Annotated[str, InjectedToolCallId]) -> str:
+    """Sign a text."""
+    return f"{text}, {user}, {call}"
+
+
+class Signing(BaseModel):
+    """Sign a text."""
+
+    text: str
+    user: Annotated[str, InjectedToolArg]
+    call: Annotated[str, InjectedToolCallId]
+
+
+class Sign(BaseTool):
+    name: str = "sign"
+    description: str = "Sign a text."
+    args_schema: type = Signing
+
+    def _run(self, text: str, user: str, call: str) -> str:
+        return f"{text}, {user}, {call}"
+
+
+async def asign(text: str, user: str, call: str) -> str:
+    """Sign a text."""
+    return f"{text}, {user}, {call}"
+
+
+@tool(args_schema={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}, description="S")
+def sign_by_schema(
+    text: str, user: Annotated[str, InjectedToolArg], call: Annotated[str, InjectedToolCallId]) -> str:
+    return f"{text}, {user}, {call}"
+
+
+@pytest.mark.parametrize("signing", [
+    sign, Sign(), StructuredTool.from_function(coroutine=asign, name="sign", args_schema=Signing), sign_by_schema])
+def test_what_langchain_injects_comes_from_the_call_and_from_inject(signing):
+    registry, user = ToolRegistry(), ContextVar("user")
+    made, = registry.register_from_langchain(signing)
+    assert list(made.parameters["properties"]) == ["text"]
+    for name in ("user", "call"):
+        assert f"- {name}: is not allowed here" in registry.invoke(made.name, {"text": "t", name: "root"}).content
+    with pytest.raises(ToolDefinitionError, match=f'tool "{made.name}": user: has no value'):
+        run_agent(scripted_model("hi"), "go", registry)
+    user.set("u-7")
+    for value in ("u-7", user):
+        run, call = registry.copy(inject={"user": value}), ToolCall("c-1", made.name, {"text": "t"})
+        assert run.invoke(call).content == asyncio.run(run.ainvoke(call)).content == "t, u-7, c-1"
+
+
+@tool
+def by_state(text: str, state: Annotated[dict, InjectedState]) -> str:
+    """Need the state."""
+
+
+@tool
+def by_part(text: str, part: Annotated[list, InjectedState("messages")]) -> str:
+    """Need a part of the state."""
+
+
+@tool
+def by_store(text: str, store: Annotated[Any, InjectedStore()]) -> str:
+    """Need the store."""
+
+
+@tool
+def by_runtime(text: str, runtime: ToolRuntime) -> str:
+    """Need the runtime."""
+
+
+@tool
+def anywhere(text: str, state: Annotated[Optional[dict], InjectedState] = None) -> str:
+    """Do without a state."""
+    return f"{text} {state}"
+
+
+def test_what_needs_a_graph_is_left_out_and_says_why():
+    with pytest.warns(ToolRegWarning, match="LangChain: 4 of 5 tools left out"):
+        made = ToolRegistry().register_from_langchain(by_state, by_part, by_store, by_runtime, anywhere)
+    assert made.refused == {
+        name: f"{parameter}: has a value only in a graph of LangGraph ({kind}; write a default, or a tool without it)"
+        for name, parameter, kind in [
+            ("by_state", "state", "InjectedState"), ("by_part", "part", "InjectedState"),
+            ("by_store", "store", "InjectedStore"), ("by_runtime", "runtime", "ToolRuntime")]}
+    assert made[0].run({"text": "t"}) == "t None"
+
+
+@tool(return_direct=True)
+def leave(text: str, call: Annotated[str, InjectedToolCallId]) -> Command:
+    """Send the graph elsewhere."""
+    return Command(goto="elsewhere")
+
+
+@tool
+def leave_twice(text: str) -> list:
+    """Send the graph elsewhere, and say so."""
+    return [Command(goto="elsewhere"), "left"]
+
+
+def test_a_command_is_an_error_and_return_direct_is_named_as_not_kept():
+    registry = ToolRegistry()
+    with pytest.warns(ToolRegWarning) as told:
+        registry.register_from_langchain(leave, leave_twice)
+    assert [(str(each.message), each.filename) for each in told] == [
+        ("LangChain: return_direct of leave is not kept: the model reads the result, and answers", __file__)]
+    for name in ("leave", "leave_twice"):
+        result = registry.invoke(name, {"text": "t"})
+        assert result.is_error and result.content.startswith("Error: the tool answered with a Command to a graph")

@@ -1,12 +1,16 @@
 """A registry in LangChain and LangGraph: schemas into bind_tools, AIMessages into respond, ToolMessages out of it."""
 import asyncio
 import json
+from typing import Annotated
 
 import pytest
+from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage, convert_to_messages
+from langchain_core.tools import InjectedToolCallId, ToolException, tool
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from scripted_server import serving
 
 from toolreg import ToolRegistry, run_agent
@@ -119,7 +123,8 @@ def test_a_message_is_answered_once_also_where_its_content_names_the_call_again(
     message = AIMessage(content, tool_calls=[{"name": "get_weather", "args": {"city": "Oslo"}, "id": "a",
                                               "type": "tool_call"}])
     answers = ToolRegistry([get_weather]).respond(message)
-    assert convert_to_messages(answers) == [ToolMessage("Oslo: sunny for 1 day(s)", tool_call_id="a")]
+    assert convert_to_messages(answers) == [
+        ToolMessage("Oslo: sunny for 1 day(s)", name="get_weather", tool_call_id="a")]
 
 
 def chat_completion(**message):
@@ -146,3 +151,101 @@ def test_our_loop_drives_a_langchain_model_through_a_call_that_it_could_not_read
     assert [message.get("tool_call_id") for message in answered["messages"][2:]] == ["a",
         "b"] and asked["tools"] == registry.get_schemas()
     assert json.dumps(history)
+
+
+# --- the same calls, answered by LangGraph's own node
+@tool
+def divide(a: int, b: int = 2) -> float:
+    """Divide."""
+    return a / b
+
+
+@tool(response_format="content_and_artifact")
+def draw(size: int) -> tuple[str, dict]:
+    """Draw a picture."""
+    return f"a picture of size {size}", {"pixels": [size] * 2}
+
+
+@tool
+def look_up(text: str, limit: int = 3) -> dict:
+    """Look a text up."""
+    return {"query": text, "found": [None, True, "é"], "limit": limit}
+
+
+@tool
+def nothing() -> None:
+    """Give nothing."""
+
+
+@tool
+async def later(text: str) -> str:
+    """Answer later."""
+    return text.upper()
+
+
+@tool
+def ticket(text: str, call: Annotated[str, InjectedToolCallId]) -> str:
+    """Say which call this is."""
+    return f"{text} is {call}"
+
+
+def fail(text: str) -> str:
+    """Fail, in words of its own."""
+    raise ToolException(f"no {text}")
+
+
+refuse = tool(fail)
+refuse.handle_tool_error = "the kitchen is closed"
+NODE_TOOLS = [divide, draw, look_up, nothing, later, ticket, refuse]
+NODE_CALLS = [("divide", {"a": 3}), ("divide", {"a": 3, "b": 4}), ("draw", {"size": 3}), ("look_up", {"text": "tea"}),
+              ("nothing", {}), ("later", {"text": "x"}), ("ticket", {"text": "this"}), ("fail", {"text": "tea"}),
+              ("look_up", {"text": "", "limit": 1}),
+              # what goes wrong is told in other words
+              ("divide", {"b": 4}), ("divide", {"a": 3, "b": 0}), ("multiply", {"a": 3})]
+
+
+def test_the_node_of_langgraph_and_ours_answer_the_same_calls_with_equal_messages():
+    message = asks_for(*((name, arguments, f"c{at}") for at, (name, arguments) in enumerate(NODE_CALLS)))
+    registry = ToolRegistry()
+    registry.register_from_langchain(*NODE_TOOLS)
+
+    def answers_of(node):
+        graph = StateGraph(MessagesState)
+        graph.add_node("tools", node)
+        graph.add_edge(START, "tools")
+        answers = asyncio.run(graph.compile().ainvoke({"messages": [message]}))["messages"][1:]
+        return [{**answer.model_dump(), "id": None} for answer in answers]
+
+    async def ours(state):
+        return {"messages": await registry.arespond(state["messages"][-1])}
+    theirs, ours = answers_of(ToolNode(NODE_TOOLS, handle_tool_errors=True)), answers_of(ours)
+    assert theirs[:-3] == ours[:-3] and len(theirs) == len(NODE_CALLS)
+    assert [answer["status"] for answer in ours[-3:]] == ["error"] * 3
+    assert [{**answer, "content": ""} for answer in theirs[-3:]] == [{**answer, "content": ""} for answer in ours[-3:]]
+    assert [{**answer, "id": None} for answer in map(ToolMessage.model_dump, convert_to_messages(
+        registry.respond(message)))] == ours
+
+
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking: blocks go back unchanged, before the calls
+THOUGHTS = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "redacted_thinking", "data": "x"}]
+
+
+@pytest.mark.parametrize("api_format", ["openai-chat", "anthropic"])
+def test_the_thinking_blocks_of_claude_survive_our_loop(api_format):
+    def claude(*content, reason):
+        return {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": list(content),
+                "stop_reason": reason, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+    call = {"type": "tool_use", "id": "toolu_0", "name": "add", "input": {"a": 17, "b": 25}}
+    text = {"type": "text", "text": "Let me add."}
+    answers = [claude(*THOUGHTS, text, call, reason="tool_use"),
+               claude(*THOUGHTS, {"type": "text", "text": "42"}, reason="end_turn")]
+    with serving(*answers) as server:
+        llm = ChatAnthropic(model="m", base_url=server.url, api_key="none", max_retries=0, max_tokens=99,
+                            thinking={"type": "enabled", "budget_tokens": 50})
+        history = run_agent(lambda messages, tools, tool_choice: llm.bind_tools(tools).invoke(messages), "17 + 25?",
+                            ToolRegistry([add]), api_format=api_format)
+        _, answered = server.requests
+    _, said, result = answered["messages"]
+    assert said["content"] == [*THOUGHTS, text, call]
+    assert (result["content"][0]["tool_use_id"], result["content"][0]["content"]) == ("toolu_0", "42")
+    assert history[-1]["content"] == [*THOUGHTS, {"type": "text", "text": "42"}] and json.dumps(history)

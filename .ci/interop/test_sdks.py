@@ -442,6 +442,40 @@ def test_a_call_that_an_answer_cut_short_does_not_run(api_format):
         fits(provider.message_type, message)
 
 
+PICTURE, PAPER, SOUND = (toolreg.Media(data, kind) for data, kind in (
+    (b"\x89PNG", "image/png"), (b"%PDF", "application/pdf"), (b"RIFF", "audio/wav")))
+LINES = "Paris:\n[image/png, 4 bytes]\n[application/pdf, 4 bytes]\n[audio/wav, 4 bytes]"
+MEDIA_AS_SENT = {       # where an API has no place for it, it stays a line of text
+    "openai-chat": {"role": "tool", "tool_call_id": "call_0", "content": LINES},
+    "openai-responses": {"type": "function_call_output", "call_id": "call_0", "output": [
+        {"type": "input_text", "text": LINES}, {"type": "input_image", "image_url": "data:image/png;base64,iVBORw=="},
+        {"type": "input_file", "filename": "file.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}]},
+    "anthropic": {"type": "tool_result", "tool_use_id": "toolu_0", "content": [
+        {"type": "text", "text": LINES},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}}]},
+    "gemini": {"functionResponse": {"name": "get_weather", "response": {"output": LINES}, "parts": [     # by its SDK
+        {"inline_data": {"mime_type": "image/png", "data": "iVBORw=="}},
+        {"inline_data": {"mime_type": "application/pdf", "data": "JVBERg=="}}]}},
+}
+
+
+@each_provider
+def test_media_are_sent_by_the_sdk_in_the_blocks_of_its_api(api_format):
+    provider, registry = PROVIDERS[api_format], ToolRegistry([add])
+    registry.register(lambda location: [f"{location}:", PICTURE, PAPER, SOUND], name="get_weather")
+    with serving(provider.whole, provider.end) as server:
+        model = provider.model(server.url)
+        history = run_agent(model, "How is Paris?", registry, api_format=api_format)
+        answered = server.requests[1]
+    messages = answered.get("messages") or answered.get("input") or answered["contents"]
+    sent = {"anthropic": lambda: messages[-1]["content"][0], "gemini": lambda: messages[-1]["parts"][0]}.get(
+        api_format, lambda: messages[-2])()
+    assert sent == MEDIA_AS_SENT[api_format]
+    for message in history:
+        fits(provider.message_type, message)
+
+
 def test_the_streams_of_the_helpers_of_openai_and_anthropic_are_read():
     with serving(CHAT_STREAM) as server:
         completions = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none").chat.completions
