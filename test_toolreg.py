@@ -3103,11 +3103,26 @@ def test_a_name_that_a_model_made_up_is_legal_in_the_history_and_itself_in_the_e
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_lone_surrogates_never_reach_a_message(api_format):
-    answer = build_assistant_messages([ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]})], api_format=api_format)
+    asked = [ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]}), ToolCall("b", "g", '{"x": "\ud800"')]
+    answer = build_assistant_messages(asked, api_format=api_format)
     history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
-    results = build_tool_result_messages([ToolResult(calls[0].id, "f", "a\ud800é")], api_format=api_format)
-    assert json.dumps([history, results], ensure_ascii=False).encode()
+    told = [ToolResult(calls[0].id, "f", "a\ud800é"), ToolResult("call_" + 24 * "0", "\ud800", "")]
+    results = build_tool_result_messages(told, api_format=api_format)
+    assert json.dumps([answer, history, results], ensure_ascii=False).encode()
     assert "a\\ud800é" in str(results).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_lone_surrogates_of_a_tool_of_a_stranger_never_reach_a_schema(api_format):
+    parameters = {"type": "object", "properties": {
+        "\ud800": {"enum": ["a", "\udfff"]}, "é": {"$ref": "#/$defs/\ud800"}}, "$defs": {"\ud800": {"description": "\ud800"}}}
+    extra = {api_format: {"title": "\ud800"}}
+    registry = ToolRegistry([Tool("t", "\ud83c é", parameters, print, ToolMetadata(extra=extra))])
+    for schemas in (registry.get_schemas(api_format=api_format), build_tool_schemas(registry, api_format=api_format)):
+        text = json.dumps(schemas, ensure_ascii=False)
+        assert text.encode() and "\\\\ud83c é" in text and text.count("\\\\ud800") == 5
+    assert registry.invoke("t", {"\ud800": "b"}).content.startswith(
+        'Error: the arguments do not fit the parameters of "t":\n- ["\\ud800"]: "b" is not one of "a", "\\udfff"\n')
 
 
 @pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])

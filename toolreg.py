@@ -2264,7 +2264,7 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
         about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
         spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
-        schemas.append({**spelled, **more} if isinstance(more, Mapping) else spelled)
+        schemas.append(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled))
     return schemas
 
 
@@ -2365,7 +2365,8 @@ _APIS["openai-chat"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
     results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
+         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
+        for result in results])
 
 
 def _chat_choice(names: list[str]) -> dict[str, Any]:
@@ -2386,7 +2387,7 @@ def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
     calls, api = list(calls), _APIS[api_format]
-    return api.assistant("", [api.call(call) for call in calls]) if calls else []
+    return _encodable(api.assistant("", [api.call(call) for call in calls])) if calls else []
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
@@ -2682,6 +2683,11 @@ def _added_by_sdk(thing: Any) -> Any:
 
 def _encodable(value: Any) -> Any:
     """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
+    try:
+        if "\\ud" not in _write_json(value):    # which spells them so; the commonest case, and quicker than a walk
+            return value
+    except (TypeError, ValueError, RecursionError):
+        pass                                # something in it is no JSON
     if isinstance(value, str):
         return _printable(value)
     if isinstance(value, dict):
