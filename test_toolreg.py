@@ -10127,6 +10127,53 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
     assert [answers[id]["error"]["code"] for id in (9, 10)] == [-32602, -32602]
 
 
+@dataclasses.dataclass
+class Order:
+    price: int
+    discount: dataclasses.InitVar[int]
+    mean: float = 0.0
+    total: int = dataclasses.field(init=False)
+
+    def __post_init__(self, discount):
+        self.total = self.price - discount
+
+
+@dataclasses.dataclass
+class GiftOrder(Order):
+    card: str = ""
+
+
+class PriceOfPydantic:
+    """Read by one schema, and written by another, as a model with computed fields and serializers is."""
+
+    @staticmethod
+    def model_json_schema(mode="validation"):
+        kinds = {"validation": {"price": "integer"}, "serialization": {"price": "string", "sum": "integer"}}[mode]
+        return {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": [*kinds]}
+
+    def model_dump(self, **options):
+        return {"price": "5 €", "sum": 5, "of a subclass": 1}
+
+
+@of("types")
+@pytest.mark.parametrize("returns, value, written", [
+    (Order, Order(5, 1), {"price": 5, "mean": 0.0, "total": 4}),
+    (Order, Order(5, 1, float("nan")), {"price": 5, "mean": "NaN", "total": 4}),
+    (Order, GiftOrder(5, 1, float("-inf"), card="x"), {"price": 5, "mean": "-Infinity", "total": 4, "card": "x"}),
+    (dict[str, Order], {"a": GiftOrder(5, 1)}, {"a": {"price": 5, "mean": 0.0, "total": 4, "card": ""}}),
+    (PriceOfPydantic, PriceOfPydantic(), {"price": "5 €", "sum": 5, "of a subclass": 1}),
+])
+def test_whatever_a_function_gives_by_its_annotation_fits_the_schema_that_is_listed(returns, value, written):
+    def quote():
+        return value
+    quote.__annotations__["return"] = returns
+    registry = ToolRegistry([quote])
+    [listed] = toolreg._tool_rows(registry, {})["tools"]
+    answer = toolreg._tool_answer(registry, {"name": "quote"})
+    assert (answer["isError"], answer["structuredContent"]) == (False, written)
+    assert is_valid(written, listed["outputSchema"]) and not is_valid({"a": 5, "price": None}, listed["outputSchema"])
+
+
 def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_from_ending(tmp_path):
     began = time.monotonic()
     calls = [rpc_tool(id, "sleeps", seconds=0.5) for id in range(50)]

@@ -7827,10 +7827,21 @@ def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
     """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
     try:
-        schema = schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"])
+        given = _FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]
+        written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
+        schema = written(mode="serialization") if written else schema_of(given)
+        return _map_schema(schema, _as_written) if schema.get("type") == "object" else None
     except Exception:                           # a function without annotations, or what only looks like one
         return None
-    return schema if schema.get("type") == "object" else None
+
+
+def _as_written(schema: Any) -> Any:
+    """Open a part of a schema to all that is written: other fields than are read, and texts for numbers like NaN."""
+    if not isinstance(schema, dict):
+        return schema
+    said = {{"oneOf": "anyOf"}.get(keyword, keyword): argument for keyword, argument in schema.items()
+            if keyword != "required" and (keyword, argument) != ("additionalProperties", False)}
+    return {**said, "type": ["number", "string"]} if said.get("type") == "number" else said
 
 
 def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
