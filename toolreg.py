@@ -1989,10 +1989,20 @@ class _Takes:
         return [each.name for each in self.offered]
 
 
-def _holder_of(func: Any) -> tuple[Any, str | None]:
-    """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
+def _unwrapped(func: Any) -> Any:
     while isinstance(func, functools.partial):
         func = func.func
+    return func
+
+
+def _name_of(func: Any) -> str:
+    func = _unwrapped(func)
+    return str(getattr(func, "__name__", type(func).__name__))
+
+
+def _holder_of(func: Any) -> tuple[Any, str | None]:
+    """Give (what carries the annotations of a callable, its docstring, or that of a callable object's class)."""
+    func = _unwrapped(func)
     if isinstance(func, types.FunctionType) or inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func, func.__doc__ or inspect.getdoc(func)
     holder = getattr(func, "__init__" if isinstance(func, type) else "__call__")
@@ -2050,7 +2060,7 @@ def parameters_of(func: Callable[..., Any]) -> dict[str, Any]:
     >>> parameters_of(add)["properties"]["b"]
     {'type': 'integer', 'default': 1}
     """
-    return _form_of_function(func, name=getattr(func, "__name__", "function"))[1]
+    return _form_of_function(func, name=_name_of(func))[1]
 
 
 def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = None,
@@ -2705,7 +2715,6 @@ _CLASS_GIVEN = "is a class (write register_from_class for its methods, or a func
 _NO_SCHEMA = '{} are no keywords (write {{"type": "object", "properties": {{…}}}} around them)'
 _ARGUMENTS_DO_NOT_FIT = 'the arguments do not fit the parameters of "{}":\n'
 _NO_OBJECT = 'the arguments of "{}" are not a JSON object: {}'
-_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 # what is wrong with an option, or None: `timeout` of a ToolMetadata, `strict` of a Tool, `executor` of a ToolRegistry
 _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
@@ -2713,9 +2722,11 @@ _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-def _fault_of(option: str, owner: Any) -> str | None:
-    """Say what is wrong with an option that is set; one that no row knows is of a chapter that was cut."""
-    return _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+def _check_option(option: str, owner: Any, said: str = "{}") -> None:
+    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+    if fault:
+        raise ToolDefinitionError(said.format(fault))
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2759,9 +2770,8 @@ class ToolMetadata:
     def __post_init__(self) -> None:
         _checked_think(self.think_augment)
         object.__setattr__(self, "tags", frozenset([self.tags] if isinstance(self.tags, str) else self.tags))
-        fault = None if self.timeout is None else _fault_of("timeout", self)
-        if fault:
-            raise ToolDefinitionError(fault)
+        if self.timeout is not None:
+            _check_option("timeout", self)
 
 
 class _Extended:
@@ -2771,6 +2781,12 @@ class _Extended:
 
         def __getattr__(self, name):
             raise _missing(name, f"a {type(self).__name__}")
+
+
+def _is_async(func: Any) -> bool:
+    """Tell whether a function may be called on an event loop; what it gives decides whether to await."""
+    return any(test(each) for each in (func, type(func).__call__)
+               for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -2790,34 +2806,33 @@ class Tool(_Extended):
     arun: ClassVar[Callable[..., Awaitable[Any]]]       # mounted by the chapter async
 
     def __post_init__(self) -> None:
-        self._check_parts()
-        subject, given = f'tool "{self.name}": parameters', self.parameters
-        if given and "properties" not in given and not list(_subschemas(given)) and all(
-                isinstance(value, dict) for value in given.values()):
-            raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
-        try:
-            object.__setattr__(self, "parameters", _copied(given))
-            self.__dict__["_validator"] = Validator(self.parameters)
-        except ValueError as error:
-            raise ToolDefinitionError(f"{subject}: {error}") from None
-        self._check_strict()
+        self._check(self._check_schema)
 
-    def _check_parts(self) -> None:
+    def _check(self, check_schema: Callable[[], Any]) -> None:
         _checked_name(self.name)
+        subject = f'tool "{self.name}": '
         for part, what, fits in (("parameters", "a JSON Schema as a dict", isinstance(self.parameters, dict)),
                                  ("func", "callable", callable(self.func)),
                                  ("description", "text", isinstance(self.description, str)),
                                  ("metadata", "a ToolMetadata", isinstance(self.metadata, ToolMetadata))):
             if not fits:
-                raise ToolDefinitionError(f'tool "{self.name}": {part} must be {what} '
-                                          f"(got {_shown(getattr(self, part))})")
+                raise ToolDefinitionError(f"{subject}{part} must be {what} (got {_shown(getattr(self, part))})")
         if "await" not in _ELSEWHERE and self._is_async:
-            raise ToolDefinitionError(f'tool "{self.name}": {_needs_chapter("await")}')
+            raise ToolDefinitionError(f"{subject}{_needs_chapter('await')}")
+        check_schema()
+        if self.metadata.strict:
+            _check_option("strict", self, f"{subject}strict=True: {{}} (leave out strict)")
 
-    def _check_strict(self) -> None:
-        fault = _fault_of("strict", self) if self.metadata.strict else None
-        if fault:
-            raise ToolDefinitionError(f'tool "{self.name}": strict=True: {fault} (leave out strict)')
+    def _check_schema(self) -> None:
+        subject, given = f'tool "{self.name}": parameters', self.parameters
+        if given and "properties" not in given and not list(_subschemas(given)) and all(
+                isinstance(value, dict) for value in given.values()):
+            raise ToolDefinitionError(f"{subject}: {_NO_SCHEMA.format(_listed(given))}")
+        try:
+            self.__dict__["parameters"] = _copied(given)
+            self.__dict__["_validator"] = Validator(self.parameters)
+        except ValueError as error:
+            raise ToolDefinitionError(f"{subject}: {error}") from None
 
     @classmethod
     def from_function(cls, func: Callable[..., Any], *, name: str | None = None, description: str | None = None,
@@ -2836,33 +2851,18 @@ class Tool(_Extended):
         if inject is not None and not isinstance(inject, Mapping):
             raise ToolDefinitionError(f'tool "{name}": inject must be a dict of values (got {_shown(inject)})')
         documented, schema, bind = _form_of_function(func, name=name, parameters=parameters, inject=inject)
-        metadata = ToolMetadata() if metadata is None else metadata
-        description = documented if description is None else description
-        if parameters is not None:
-            return cls(name, description, schema, func, metadata, bind)
         tool = object.__new__(cls)          # on purpose past __post_init__: a schema of our own needs no check
-        tool.__dict__.update(name=name, description=description, parameters=schema, func=func, metadata=metadata,
-                             bind=bind)
-        tool._check_parts()
-        tool._check_strict()
+        tool.__dict__.update(
+            name=name, description=documented if description is None else description, parameters=schema, func=func,
+            metadata=ToolMetadata() if metadata is None else metadata, bind=bind)
+        tool._check(bool if parameters is None else tool._check_schema)
         return tool
 
-    @functools.cached_property
-    def _validator(self) -> Validator:      # compiled when the first call comes: most tools wait for one in vain
-        return Validator(self.parameters)
-
-    @functools.cached_property
-    def _fits(self) -> Callable[[dict[str, Any]], bool]:
-        return self._validator.check_for(dict)
-
-    @functools.cached_property
-    def _is_async(self) -> bool:
-        return _is_async(self.func)
-
-    @functools.cached_property
-    def _declared(self) -> Mapping[str, bool]:
-        """Give the parameters that are Injected: whether a registry has to have a value for it."""
-        return getattr(self.bind, "declared", {})
+    # each when it is first asked for: most tools wait for a call in vain
+    _validator = functools.cached_property(lambda self: Validator(self.parameters))
+    _fits = functools.cached_property(lambda self: self._validator.check_for(dict))
+    _is_async = functools.cached_property(lambda self: _is_async(self.func))
+    _declared = functools.cached_property(lambda self: getattr(self.bind, "declared", {}))      # what is Injected
 
     def __repr__(self) -> str:
         return f"<Tool {self.name}: {_shown(self.description)}>"
@@ -2874,20 +2874,21 @@ class Tool(_Extended):
     def run(self, arguments: dict[str, Any] | str, *, coerce: bool = True) -> Any:
         """Strip the reason, validate, convert, call; raise what goes wrong. An async function is waited for."""
         fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
-        return _call_to_end(self.func, *self._bound(fitting, {}))
+        args, kwargs = self._bound(fitting, {})
+        return _finished(self.func(*args, **kwargs))
 
     def get_schema(self, api_format: str = "openai-chat", *, think_augment: bool | str | None = None,
                    strict: bool | None = None) -> dict[str, Any]:
         """Give the tool as an API wants it; `think_augment` overrides the metadata where it is given."""
-        metadata = self.metadata if think_augment is None else replace(self.metadata, think_augment=think_augment)
-        tool = replace(self, metadata=metadata) if metadata is not self.metadata else self
+        tool = self if think_augment is None else replace(self, metadata=replace(self.metadata,
+                                                                                 think_augment=think_augment))
         return build_tool_schemas([tool], api_format=api_format, strict=strict)[0]
 
     def _fitting(self, arguments: Any, coerce: bool) -> tuple[dict[str, Any], str | None]:
         """Give (arguments that fit the schema, the reason), or raise a ToolArgumentError with all that is wrong."""
+        reason = None
         if not isinstance(arguments, dict):
             raise ToolArgumentError(_NO_OBJECT.format(self.name, _fault_in(arguments)))
-        reason = None
         if TOOLCALL_REASON in arguments:
             arguments, reason = _split_reason(arguments, _declares_reason(_object_root(self.parameters)))
         if not self._fits(arguments):
@@ -2908,18 +2909,6 @@ class Tool(_Extended):
             raise _misfit(self.name, error.errors) if error.errors else error from None
 
 
-def _is_async(func: Any) -> bool:
-    """Tell whether a function may be called on an event loop; what it gives decides whether to await."""
-    return any(test(each) for each in (func, type(func).__call__)
-               for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction))
-
-
-def _name_of(func: Any) -> str:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return str(getattr(func, "__name__", type(func).__name__))
-
-
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
     lines = [f"- {error}" for error in errors]
     lines[SHOWN_NAMES:] = [f"- and {len(lines) - SHOWN_NAMES} more"] if len(lines) > SHOWN_NAMES else []
@@ -2928,10 +2917,6 @@ def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
 
 # --- calling: whether to wait is decided by what the function gave, not by how it looks
 _AT_HAND = frozenset({*_SCALARS, dict, list, tuple})        # types of values that nothing has to be waited for
-
-
-def _call_to_end(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _finished(func(*args, **kwargs))
 
 
 def _finished(value: Any) -> Any:
@@ -2943,22 +2928,17 @@ def _finished(value: Any) -> Any:
     if "await" not in _ELSEWHERE:
         getattr(value, "close", bool)()
         raise ToolRegError(f"what the function gave has to be awaited: {_needs_chapter('await')}")
-    future = _ELSEWHERE["await"](value, None)
-    try:
-        return future.result().get()
-    except BaseException:
-        future.cancel()                     # Ctrl-C on the waiting thread
-        raise
+    return _ELSEWHERE["await"](value)
 
 
-class _Outcome:
+class _Outcome(NamedTuple):
     """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
 
     Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
     """
 
-    def __init__(self, value: Any, error: BaseException | None = None) -> None:
-        self.value, self.error = value, error
+    value: Any
+    error: BaseException | None = None
 
     def get(self) -> Any:
         if self.error is not None:
@@ -2973,62 +2953,51 @@ def _caught(func: Callable[..., Any], *args: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-# --- threads, which wait a while for the next call
-IDLE_SECONDS = 5.0
-_WORKERS: dict[int, _Workers] = {}          # process -> its threads; a forked child has none yet
+# --- daemon threads: one that hangs cannot be killed, but it keeps no program from ending
+IDLE_SECONDS = 5.0                          # how long a thread waits for its next call
+_WORKERS: dict[int, list[Any]] = {}         # process -> queues of the threads that wait; a forked child has none yet
 _LOOP_THREADS: set[int] = set()             # threads that run our event loop: there no call may wait for another
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LOOP_THREADS.clear)     # a thread of the child may have the same number
 
 
-class _Workers:
-    """Daemon threads that run calls: one that hangs cannot be killed, but it keeps no program from ending."""
-
-    def __init__(self) -> None:
-        import queue
-        self.jobs: Any = queue.SimpleQueue()
-        self.waiting: list[bool] = []       # one item for each thread that has no job, nor the promise of one
-
-    def run(self, *job: Any) -> None:
-        """Run (future, func, args) on a thread that waits, or on a new one; RuntimeError where there can be none."""
-        import threading
-        try:
-            self.waiting.pop()
-        except IndexError:
-            threading.Thread(target=self._serve, name="toolreg-worker", daemon=True).start()
-        self.jobs.put(job)
-
-    def _serve(self) -> None:
-        import queue
-        while True:
-            try:
-                self._do(*self.jobs.get(timeout=IDLE_SECONDS))
-            except queue.Empty:
-                with contextlib.suppress(IndexError):       # where no item is left, a job is on its way
-                    self.waiting.pop()
-                    return
-
-    def _do(self, future: Any, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        outcome = _caught(func, *args)
-        self.waiting.append(True)           # before the result is given: who waits for it may have the next call
-        future.set_result(outcome)
-
-
-def _on_daemon(func: Callable[..., Any], *args: Any, timed: Tool | None = None) -> Any:
-    """Call on a daemon thread, or here where there are none; give the future of the _Outcome."""
+def _on_daemon(func: Callable[..., Any], *args: Any, unthreaded: Callable[[], Any] = bool) -> Any:
+    """Call on a thread that waits, or on a new one, or here where there are none; give the future of the _Outcome."""
     import concurrent.futures
-    import warnings
+    import queue
+    import threading
     future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
     future.set_running_or_notify_cancel()
-    workers = _WORKERS.get(os.getpid()) or _WORKERS.setdefault(os.getpid(), _Workers())
+    waiting = _WORKERS.setdefault(os.getpid(), [])
     try:
-        workers.run(future, func, args)
-    except RuntimeError:
-        if timed is not None:
-            warnings.warn(_CANNOT_TIME.format(timed.name), ToolRegWarning, stacklevel=2)
-        future.set_result(_caught(func, *args))
+        jobs = waiting.pop()
+    except IndexError:
+        jobs = queue.SimpleQueue()
+        try:
+            threading.Thread(target=_serve_calls, args=(jobs, waiting), name="toolreg-worker", daemon=True).start()
+        except RuntimeError:
+            unthreaded()
+            future.set_result(_caught(func, *args))
+    jobs.put((future, func, args))
     return future
+
+
+def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
+    """Run the calls that come; end when none came for a while."""
+    import queue
+    while True:
+        try:
+            future, func, args = jobs.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            with contextlib.suppress(ValueError):       # where it is not in the list, a job is on its way
+                waiting.remove(jobs)
+                return
+            continue
+        outcome = _caught(func, *args)
+        waiting.append(jobs)                # before the result is given: who waits for it may have the next call
+        future.set_result(outcome)
+        del future, func, args, outcome     # a thread that waits keeps nothing alive
 
 
 # ---------------------------------------------------------------------------
@@ -3051,15 +3020,14 @@ _FAILED: dict[type, str] = {
     Exception: 'Error: the tool "{name}" failed: {text}\n'
                "If the arguments are the cause, change them; else go on without it.",
 }
-_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
-_clock = time.perf_counter
-_SCHEMAS_KEPT = 64                          # spellings of a registry's schemas: formats, tags, …
-_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
+_NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
+_SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
+_RANKED = 100                               # names that are compared letter by letter with one that is unknown
+_clock = time.perf_counter
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
-_Places = tuple[Sequence[int], _Jobs, int]  # the places of calls that run here; the others; how many of these at once
-_ALONE: _Places = ((0,), _Jobs(), 1)
+_NONE = _Jobs()
 
 
 class ToolRegistry(_Extended):
@@ -3087,18 +3055,18 @@ class ToolRegistry(_Extended):
                  after_call: Callable[[ToolCall, ToolResult], Any] | None = None) -> None:
         if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable):
             raise TypeError(f"tools: must be functions or Tools; a registry has no name (got {_shown(tools)})")
-        for option, given, what, fits in (("before_call", before_call, "callable", callable),
-                                          ("after_call", after_call, "callable", callable),
-                                          ("inject", inject, "a dict of values", lambda it: isinstance(it, Mapping))):
-            if given is not None and not fits(given):
-                raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
+        for option, hook in (("before_call", before_call), ("after_call", after_call)):
+            if hook is not None and not callable(hook):
+                raise TypeError(f"{option}: must be callable (got {_shown(hook)})")
+        if inject is not None and not isinstance(inject, Mapping):
+            raise TypeError(f"inject: must be a dict of values (got {_shown(inject)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_result = None if max_result is None else _checked_count("max_result", max_result)
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
-        self._schemas: dict[Any, list[dict[str, Any]]] = {}
+        self._spelled = functools.lru_cache(_SPELLINGS_KEPT)(_tool_schemas)
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
@@ -3123,19 +3091,15 @@ class ToolRegistry(_Extended):
                  namespace: str | None = None, metadata: ToolMetadata | None = None,
                  inject: Mapping[str, Any] | None = None, replace: bool = False) -> Callable[[_T], _T]: ...
 
-    def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
-                 description: str | None = None, parameters: Any = None, namespace: str | None = None,
-                 metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
-                 replace: bool = False) -> Any:
+    def register(self, tool: Any = inspect.Parameter.empty, /, *, namespace: str | None = None, replace: bool = False,
+                 **options: Any) -> Any:
         """Add a function or a Tool, and give it back as it was; without one, be a decorator.
 
-        @registry.register · @registry.register(name=…) · registry.register(func) · registry.register(tool)
+        `options`: those of Tool.from_function; of a Tool, its name and metadata.
         """
-        options = {"name": name, "description": description, "parameters": parameters, "metadata": metadata,
-                   "inject": inject}
         if tool is inspect.Parameter.empty:
             return lambda func: self.register(func, namespace=namespace, replace=replace, **options)
-        made = _renamed(tool, options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
+        made = _renamed(tool, **options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
         self.register_all([made], namespace=namespace, replace=replace)
         return tool
 
@@ -3144,9 +3108,9 @@ class ToolRegistry(_Extended):
         """Add Tools and functions, all or none; a name that is taken is refused unless `replace`."""
         added: dict[str, Tool] = {}
         taken: list[str] = []
-        for tool in tools:
-            tool = tool if isinstance(tool, Tool) else Tool.from_function(tool)
-            tool = tool if namespace is None else _renamed(tool, {"name": _in_namespace(namespace, tool.name)})
+        for each in tools:
+            tool = each if isinstance(each, Tool) else Tool.from_function(each)
+            tool = _renamed(tool, name=_in_namespace(namespace, tool.name))
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
@@ -3155,33 +3119,27 @@ class ToolRegistry(_Extended):
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
         self._tools.update(added)
-        for name in added:
-            self._disabled.pop(name, None)
-        self._schemas = {}
+        self._disabled = {name: why for name, why in self._disabled.items() if name not in added}
 
     def unregister(self, name: str) -> Tool:
         """Remove a tool and give it back."""
         tool = self[name]
+        self.enable(name)
         self._tools.pop(name, None)
-        self._disabled.pop(name, None)
-        self._schemas = {}
         return tool
 
     def merge(self, other: ToolRegistry, *, namespace: str | None = None, replace: bool = False) -> None:
         """Add the tools of another registry, which stays as it is; what is disabled there is disabled here."""
         self.register_all(other, namespace=namespace, replace=replace)
-        prefix = "" if namespace is None else f"{namespace}-"
-        self._disabled.update({prefix + name: reason for name, reason in other._disabled.items()})
+        self._disabled.update({_in_namespace(namespace, name): why for name, why in other._disabled.items()})
 
     def enable(self, name: str) -> None:
         """Offer a disabled tool again."""
         self._disabled.pop(self[name].name, None)
-        self._schemas = {}
 
     def disable(self, name: str, reason: str = "") -> None:
         """Take a tool out of get_schemas and answer its calls with an error; it is still counted and listed."""
         self._disabled[self[name].name] = reason
-        self._schemas = {}
 
     def enable_think_augment(self, place: bool | str = True) -> None:
         """Ask the model for its reason, from now on; "first": before it fills in the arguments."""
@@ -3226,22 +3184,13 @@ class ToolRegistry(_Extended):
 
     def get_schemas(self, name: str | None = None, *, api_format: str = "openai-chat",
                     tags: Iterable[str] | None = None, strict: bool | None = None) -> list[dict[str, Any]]:
-        """Give the schemas of the enabled tools (or of one) as an API wants them: fresh copies.
-
-        `tags`: only tools that have one of these.
-        """
+        """Give the schemas of the enabled tools (or of one, or those with one of the `tags`) as an API wants them."""
         if strict and not self.coerce:
             raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
-        key = (name, api_format, wanted, strict, self.think_augment)
-        cache = self._schemas               # replaced by every change, also by one that another thread makes meanwhile
-        if len(cache) >= _SCHEMAS_KEPT:
-            cache.clear()
-        if key not in cache:
-            tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
-                     and (wanted is None or wanted.intersection(tool.metadata.tags))]
-            cache[key] = _tool_schemas(tools, api_format, self.think_augment, strict)
-        return [_copied(schema) for schema in cache[key]]
+        tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
+                 and (wanted is None or wanted.intersection(tool.metadata.tags))]
+        return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
 
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
@@ -3249,15 +3198,14 @@ class ToolRegistry(_Extended):
         return self._execute([_one_call(call, arguments)])[0]
 
     def _run(self, call: ToolCall, executor: Any) -> ToolResult:
-        """Take one call from the look-up to its result."""
-        started, reason, texts = _clock(), None, _REFUSED    # texts: for the model, where a step fails
+        """Take one call from the look-up to its result: exactly one, whatever happens."""
+        started, reason, texts = _clock(), None, _REFUSED       # texts: for the model, where a step fails
         try:
             # 1. which tool, and do the arguments fit, without the reason?
-            tool, arguments = self._tools.get(call.name), call.arguments
+            tool = self._tools.get(call.name)
             if tool is None or call.name in self._disabled:
                 raise self._absence(call.name)
-            if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
-                arguments, reason = tool._fitting(arguments, self.coerce)
+            arguments, reason = tool._fitting(call.arguments, self.coerce)
             # 2. may it run? the hook sees exactly what is going to
             if self.before_call is not None:
                 call, texts = ToolCall(call.id, call.name, arguments), _DENIED
@@ -3272,11 +3220,10 @@ class ToolRegistry(_Extended):
                 value = value if type(value) in _AT_HAND else _finished(value)
             else:
                 value = _ELSEWHERE["call"](tool, args, kwargs, executor)
-            content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
-            result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+            # 5. what it gave is spelled
+            result = _success(call, reason, value, started)
         except BaseException as error:
             result = _failure(call, reason, error, texts, started)
-        # 5. exactly one result, whatever happened
         if self.max_result is not None:
             result.content = _shortened(result.content, self.max_result)
         if self.after_call is not None:
@@ -3306,27 +3253,45 @@ class ToolRegistry(_Extended):
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already; see execute_tool_calls."""
-        executor = self.executor if executor is None else executor
         results: list[Any] = [None] * len(calls)
-        here, beside, workers = _ALONE if len(calls) == 1 else self._places(
+        executor = self.executor if executor is None else executor
+        here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(
             calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            wait = _start_workers(beside, workers, self._run, executor, results) if beside else None
-            for place in here:
-                results[place] = contextvars.copy_context().run(self._run, calls[place], executor)
-            if wait is not None:
-                wait()
+            done: Any = self._start(beside, workers or self.max_workers, executor, results) if beside else None
+            for place, call in here:
+                results[place] = contextvars.copy_context().run(self._run, call, executor)
+            for _ in range(len(calls) - len(here)):
+                done.get().get()
         except BaseException as error:
             beside.clear()
-            raise _with_results(error, results) from error.__cause__
+            raise _carrying(error, "after_call", results=results) from error.__cause__
         return results
 
-    def _places(self, calls: list[ToolCall], workers: int | None) -> _Places:
+    def _shared_out(self, calls: list[ToolCall], workers: int | None) -> tuple[list[tuple[int, ToolCall]], _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        workers = workers or self.max_workers
-        beside = {place: call for place, call in enumerate(calls) if workers > 1
-                  and (tool := self._tools.get(call.name)) and tool.metadata.parallel}
-        return [place for place in range(len(calls)) if place not in beside], _Jobs(beside.items()), workers
+        here, beside = list[tuple[int, ToolCall]](), _Jobs()
+        for place, call in enumerate(calls):
+            tool = None if (workers or self.max_workers) == 1 else self._tools.get(call.name)
+            (beside if tool and tool.metadata.parallel else here).append((place, call))
+        return here, beside
+
+    def _start(self, jobs: _Jobs, workers: int, executor: Any, results: list[Any]) -> Any:
+        """Run calls on threads; give the queue of their outcomes. After an error no more calls are begun."""
+        import queue
+        done: Any = queue.SimpleQueue()
+
+        def work() -> None:
+            while jobs:
+                place, call = jobs.popleft()            # an IndexError, where another was faster, is the end, too
+                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
+                results[place] = outcome.value
+                if outcome.error is not None:
+                    jobs.clear()            # now: who waits may still run calls of its own
+                done.put(outcome)
+        for _ in range(min(workers, len(jobs))):
+            _on_daemon(contextvars.copy_context().run, work)
+        return done
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3339,7 +3304,7 @@ class ToolRegistry(_Extended):
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
         api_format, calls = _read_calls(response, api_format)
         results = self._execute(calls)
-        return build_tool_result_messages(results, api_format=api_format)
+        return _APIS[api_format].results(results) if results else []
 
 
 def _checked_count(option: str, count: Any) -> int:
@@ -3349,49 +3314,47 @@ def _checked_count(option: str, count: Any) -> int:
 
 
 def _checked_executor(executor: Any) -> Any:
-    fault = None if executor is None else _fault_of("executor", executor)
-    if fault:
-        raise TypeError(fault)
+    if executor is not None:
+        _check_option("executor", executor)
     return executor
 
 
-def _carrying(error: BaseException, source: str, **done: Any) -> BaseException:
-    """Let what ends a turn or a run carry what was done; a StopIteration would end a generator without a word."""
+def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
+    """Let what ends a turn or a run carry what was done; what a turn within a single call did stays.
+
+    A StopIteration would end a generator without a word.
+    """
     if isinstance(error, StopIteration):
         stop, error = error, RuntimeError(f"{source} raised StopIteration")
         error.__cause__ = stop
     with contextlib.suppress(Exception):    # some take no attributes
-        error.__dict__.update(done)
+        kept = error.__dict__
+        kept.update({name: what for name, what in done.items() if len(what) > 1 or name not in kept})
     return error
 
 
-def _with_results(error: BaseException, results: list[Any]) -> BaseException:
-    """Let an exception carry the results of a turn; those of a turn within a single call stay."""
-    stay = len(results) == 1 and "results" in error.__dict__
-    return _carrying(error, "after_call", **({} if stay else {"results": results}))
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
 def _nearest_first(name: str, names: list[str]) -> list[str]:
     """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
     import difflib
-    words = set(re.findall("[a-z0-9]+", name.lower()))
-
-    def likeness(each: str) -> tuple[int, int]:
-        shared = words.intersection(re.findall("[a-z0-9]+", each.lower()))
-        return len(shared), len(os.path.commonprefix((each, name)))
-    names = sorted(names, key=likeness, reverse=True)
+    words = _words_in(name)
+    names = sorted(names, reverse=True, key=lambda each: (
+        len(words & _words_in(each)), len(os.path.commonprefix((each, name)))))
     return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
 
 
-def _in_namespace(namespace: str, name: str) -> str:
-    if not isinstance(namespace, str):
+def _in_namespace(namespace: str | None, name: str) -> str:
+    if not isinstance(namespace, (str, type(None))):
         raise TypeError(f"namespace: must be text (got {_shown(namespace)})")
-    return f"{namespace}-{name}"
+    return name if namespace is None else f"{namespace}-{name}"
 
 
-def _renamed(tool: Tool, options: dict[str, Any]) -> Tool:
+def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in options.items() if value not in (None, tool.name)}
     wrong = given.keys() - {"name", "metadata"}
     if wrong:
         raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
@@ -3408,12 +3371,19 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
     return calls[0]
 
 
+def _success(call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
+    """Spell for the model what a function gave."""
+    content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
+    return ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+
+
 def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
              started: float) -> ToolResult:
     """Spell for the model what went wrong, and what to do; what ends more than a call is raised.
 
     The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
     """
+    import logging
     if type(error).__name__ == "CancelledError":
         error = ToolRegError(_error_text(error))
     if not isinstance(error, Exception):
@@ -3422,7 +3392,8 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
         _, reason = _split_reason(call.arguments, declared=True)
     kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
     if kind is Exception and texts is not _DENIED:
-        _log_failure(call.name, error)
+        with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
+            logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
@@ -3430,12 +3401,6 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
 def _shortened(content: str, most: int) -> str:
     missing = len(content) - most
     return _CUT_RESULT.format(content[:most], missing) if missing > 0 else content
-
-
-def _log_failure(name: str, error: Exception) -> None:
-    import logging
-    with contextlib.suppress(Exception):    # a handler may fail, of the log or at the exception's attributes
-        logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
 
 
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
@@ -3450,55 +3415,31 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
 
 def _content_of(value: Any) -> str:
     """Spell a result for the model: text as it is, everything else as JSON."""
+    if type(value) is str:
+        return _printable(value)
     try:
-        text = value if type(value) is str else _write_json(value) if _is_json(value) else None
+        if _is_json(value):
+            return _write_json(value)
     except (ValueError, RecursionError):    # NaN, or a value within itself
-        text = None
-    if text is None:
-        spelled = to_json(value)
-        text = spelled if isinstance(spelled, str) else _write_json(spelled)
-    return text if text.isascii() else _printable(text)
+        pass
+    spelled = to_json(value)
+    return spelled if isinstance(spelled, str) else _write_json(spelled)
 
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
-    if type(value) is dict:
-        if not all(type(key) is str for key in value):
-            return False
+    kind = type(value)
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
         value = value.values()
-    elif type(value) is not list:
-        return type(value) in _SCALARS
+    elif kind is not list:
+        return kind in _SCALARS
     for item in value:
         if type(item) not in _SCALARS and not _is_json(item):
             return False
     return True
-
-
-def _start_workers(jobs: _Jobs, workers: int, run: Any, executor: Any, results: list[Any]) -> Callable[[], None]:
-    """Run calls on threads; give a function that waits for the results. After an error no more calls are begun."""
-    import queue
-    done: Any = queue.SimpleQueue()
-    count = len(jobs)
-
-    def work() -> None:
-        while jobs:
-            try:
-                place, call = jobs.popleft()
-            except IndexError:
-                return                      # another worker was faster
-            outcome = _caught(contextvars.copy_context().run, run, call, executor)
-            results[place] = outcome.value
-            if outcome.error is not None:
-                jobs.clear()                # now: who waits may still run calls of its own
-            done.put(outcome)
-
-    def wait() -> None:
-        for _ in range(count):
-            done.get().get()
-
-    for _ in range(min(workers, count)):
-        _on_daemon(contextvars.copy_context().run, work)
-    return wait
 
 
 # ---------------------------------------------------------------------------
@@ -3746,7 +3687,7 @@ def scripted_model(*answers: Any) -> Model:
 
 # ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
-#    uses 1 5 7 8 9 10 11
+#    uses 1 7 8 9 10 11
 # ---------------------------------------------------------------------------
 LOOP_SECONDS = 1.0                          # a loop that has not begun a call by then is blocked by another
 _LOOPS: dict[int, _Loop] = {}               # process -> the event loop that its sync code shares
@@ -3777,33 +3718,34 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _call_beside(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
-    """Call a tool's function on a thread, on an executor or for a limited time."""
-    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
-    if future is not None:
-        running = _outcome_of(future)
-    elif tool._is_async:
-        running = _acaught(tool.func(*args, **kwargs))
-    else:
-        running = _on_thread(tool.func, args, kwargs, tool if tool.metadata.timeout else None)
-    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if tool.metadata.timeout else running)
-    return outcome
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                   unthreaded: Callable[[], Any] = bool) -> _Outcome:
+    """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
+    if _is_async(func):
+        return await _acaught(func(*args, **kwargs))
 
-
-async def _on_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                     timed: Tool | None = None) -> _Outcome:
-    """Call a function on a thread, so that the event loop goes on."""
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _outcome_of(_on_daemon(contextvars.copy_context().run, called, timed=timed))
+    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called, unthreaded=unthreaded))
 
 
-async def _outcome_of(future: Any) -> _Outcome:
+async def _aoutcome(future: Any) -> _Outcome:
     """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
     import asyncio
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
+
+
+async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any],
+                           executor: Any) -> _Outcome:
+    """Run a tool's function on a thread, on an executor or for a limited time."""
+    future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
+    limited = tool.metadata.timeout is not None
+    unthreaded = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
+    running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
+    outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
+    return outcome
 
 
 # --- awaiting from sync code: on an event loop in the background
@@ -3822,22 +3764,18 @@ class _Loop:
 
     def serve(self) -> None:
         """Run until something ends the loop: that ends the calls that are running on it, too."""
+        import asyncio
         _LOOP_THREADS.add(_thread.get_ident())
         _caught(self.loop.run_forever)      # sys.exit() in a task ends this loop, and not the program
         _LOOP_THREADS.discard(_thread.get_ident())
         self.leave()
         for future in list(self.futures):
             _deliver(future, _Outcome(None, ToolRegError(_LOOP_ENDED)))
-        _caught(self.clean_up)
-
-    def clean_up(self) -> None:
-        import asyncio
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
             task.cancel()
-        if tasks:
-            self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self.loop.close()
+        _caught(lambda: self.loop.run_until_complete(asyncio.wait(tasks)) if tasks else None)
+        _caught(self.loop.close)
 
     def leave(self) -> None:
         """Take no more calls, and end after those that are running."""
@@ -3893,7 +3831,7 @@ def _deliver(future: Any, outcome: _Outcome) -> None:
         _caught(future.set_result, outcome)
 
 
-def _start_on_loop(value: Any, tool: Tool | None) -> Any:
+def _start_on_loop(value: Any, tool: Tool | None = None) -> Any:
     """Start an awaitable on the background loop; give the future of its _Outcome."""
     import asyncio
     import concurrent.futures
@@ -3906,8 +3844,7 @@ def _start_on_loop(value: Any, tool: Tool | None) -> Any:
             return future
         loop.leave()
     future = concurrent.futures.Future()
-    running = _acaught(value)
-    future.set_result(asyncio.run(_ELSEWHERE["in time"](running, tool) if tool else running))
+    future.set_result(asyncio.run(_ELSEWHERE["in time"](_acaught(value), tool) if tool else _acaught(value)))
     return future
 
 
@@ -3924,7 +3861,16 @@ def _lock() -> Any:
     return _LOCKS.get(os.getpid()) or _LOCKS.setdefault(os.getpid(), _thread.allocate_lock())
 
 
-_ELSEWHERE["await"] = _start_on_loop
+def _await_on_loop(value: Any) -> Any:
+    future = _start_on_loop(value)
+    try:
+        return future.result().get()
+    except BaseException:
+        future.cancel()                     # Ctrl-C on the waiting thread
+        raise
+
+
+_ELSEWHERE.update({"await": _await_on_loop, "start": _start_on_loop})
 
 
 # --- tools
@@ -3932,9 +3878,8 @@ async def _arun_tool(self: Tool, arguments: dict[str, Any] | str, *, coerce: boo
     """Do what `run` does on the running event loop; a sync function runs on a thread meanwhile."""
     fitting, _ = self._fitting(ToolCall("", self.name, arguments).arguments, coerce)
     args, kwargs = self._bound(fitting, {})
-    if self.metadata.parallel and not self._is_async:
-        return (await _on_thread(self.func, args, kwargs)).get()
-    return await _afinished(self.func(*args, **kwargs))
+    return (await _acalled(self.func, args, kwargs)).get() if self.metadata.parallel else await _afinished(
+        self.func(*args, **kwargs))
 
 
 # --- the calls of one turn
@@ -3954,18 +3899,17 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     """Do what `respond` does on the running event loop."""
     api_format, calls = _read_calls(response, api_format)
     results = await _aexecute(self, calls)
-    return build_tool_result_messages(results, api_format=api_format)
+    return _APIS[api_format].results(results) if results else []
 
 
 async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
     """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
     started, reason, texts = _clock(), None, _REFUSED
     try:
-        tool, arguments = self._tools.get(call.name), call.arguments
+        tool = self._tools.get(call.name)
         if tool is None or call.name in self._disabled:
             raise self._absence(call.name)
-        if type(arguments) is not dict or TOOLCALL_REASON in arguments or not tool._fits(arguments):
-            arguments, reason = tool._fitting(arguments, self.coerce)
+        arguments, reason = tool._fitting(call.arguments, self.coerce)
         if self.before_call is not None:
             call, texts = ToolCall(call.id, call.name, arguments), _DENIED
             await _afinished(self.before_call(call, reason))
@@ -3977,9 +3921,8 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
             value = await value if type(value) is types.CoroutineType else value
             value = value if type(value) in _AT_HAND else await _afinished(value)
         else:
-            value = (await _call_beside(tool, args, kwargs, executor)).get()
-        content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
-        result = ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+            value = (await _acall_elsewhere(tool, args, kwargs, executor)).get()
+        result = _success(call, reason, value, started)
     except BaseException as error:
         if _is_cancelled(error):
             raise
@@ -3993,19 +3936,20 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
-    executor = self.executor if executor is None else executor
     results: list[Any] = [None] * len(calls)
-    here, beside, workers = _ALONE if len(calls) == 1 else self._places(calls, workers)
-    tasks = _start_tasks(beside, workers, functools.partial(_arun, self, executor, results)) if beside else []
+    executor = self.executor if executor is None else executor
+    here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(calls, workers)
+    run = functools.partial(_arun, self, executor, results)
+    tasks = _start_tasks(beside, workers or self.max_workers, run) if beside else []
     try:
-        for place in here:
-            call = _arun(self, executor, results, place, calls[place])
+        for job in here:
+            call = run(*job)
             await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
         if tasks:
             await _all_done(tasks)
     except BaseException as error:
         await _cancel(tasks)
-        raise _with_results(error, results) from error.__cause__
+        raise _carrying(error, "after_call", results=results) from error.__cause__
     return results
 
 
@@ -4014,9 +3958,9 @@ def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
     import asyncio
     gate = asyncio.Semaphore(workers)
 
-    async def work(place: int, call: ToolCall) -> None:
+    async def work(*job: Any) -> None:
         async with gate:
-            await run(place, call)
+            await run(*job)
     return [asyncio.ensure_future(work(*job)) for job in jobs]
 
 
@@ -4101,7 +4045,7 @@ async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
         for message in talk.append_results(results):
             yield message
         for _ in range(talk.max_turns):
-            answer = await _in_task(_aasked(talk.model, talk.request()), talk.context)
+            answer = await _in_task(_acalled(talk.model, (), talk.request()), talk.context)
             said, calls, is_last = talk.append_answer(answer.get())
             for message in said:
                 yield message
@@ -4115,11 +4059,6 @@ async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
         raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
 
 
-async def _aasked(model: Model, request: dict[str, Any]) -> _Outcome:
-    """Ask a model; one that is not async on a thread, so that the event loop goes on."""
-    return await (_acaught(model(**request)) if _is_async(model) else _on_thread(model, (), request))
-
-
 __all__ += ["aagent_loop", "arun_agent"]
 
 
@@ -4129,6 +4068,7 @@ __all__ += ["aagent_loop", "arun_agent"]
 # ---------------------------------------------------------------------------
 _IS_SHIPPED: contextvars.ContextVar[bool] = contextvars.ContextVar("toolreg_is_shipped", default=False)
 _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
+_CANNOT_TIME = 'the timeout of "{}" cannot be kept: there are no threads here'
 
 
 def _timeout_fault(metadata: ToolMetadata) -> str | None:
@@ -4149,19 +4089,28 @@ def _timed_out(tool: Tool) -> ToolTimeoutError:
     return ToolTimeoutError(_TIMED_OUT.format(tool.name, tool.metadata.timeout))
 
 
+def _warn_unlimited(tool: Tool) -> None:
+    import warnings
+    warnings.warn(_CANNOT_TIME.format(tool.name), ToolRegWarning, stacklevel=3)
+
+
+def _called(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _finished(func(*args, **kwargs))
+
+
 def _call_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> Any:
     """Run a tool's function on an executor or for a limited time, and wait for it."""
     import concurrent.futures
     blocked = _thread.get_ident() in _LOOP_THREADS      # what runs elsewhere may need the event loop that waits here
     future = None if executor is None or blocked else _submit(tool, args, kwargs, executor)
     if future is None and tool.metadata.timeout is None:
-        return _call_to_end(tool.func, args, kwargs)
-    value = tool.func(*args, **kwargs) if future is None and tool._is_async else None
+        return _called(tool.func, args, kwargs)
     try:
-        if value is not None:
-            future = _ELSEWHERE["await"](value, tool)
+        if future is None and tool._is_async:
+            future = _ELSEWHERE["start"](tool.func(*args, **kwargs), tool)
         elif future is None:
-            future = _on_daemon(contextvars.copy_context().run, _call_to_end, tool.func, args, kwargs, timed=tool)
+            future = _on_daemon(contextvars.copy_context().run, _called, tool.func, args, kwargs,
+                                unthreaded=functools.partial(_warn_unlimited, tool))
         outcome = future.result(tool.metadata.timeout)
     except concurrent.futures.TimeoutError:
         if future is not None:
@@ -4194,7 +4143,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     """Be what an executor runs, perhaps in another process: what cannot travel back is told in words."""
     import pickle
     token = _IS_SHIPPED.set(True)
-    outcome = _caught(_call_to_end, func, args, kwargs)
+    outcome = _caught(_called, func, args, kwargs)
     _IS_SHIPPED.reset(token)
     try:
         pickle.loads(sys.modules.get("cloudpickle", pickle).dumps(outcome))     # clusters pickle more than Python does
@@ -4204,7 +4153,7 @@ def _call_shipped(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 _OPTIONS.update(timeout=_timeout_fault, executor=_executor_fault)
-_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time})
+_ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_time, "unlimited": _warn_unlimited})
 
 
 # ---------------------------------------------------------------------------
@@ -5690,7 +5639,7 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
         tools = build_tools(*args, **options)
         if namespace is not None:
             names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-            tools = _ToolList([_renamed(tool, {"name": name}) for tool, name in zip(tools, names)], tools.refused)
+            tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -7159,10 +7108,6 @@ class _SearchRegistry(ToolRegistry):
         found = [name for name in best if self._is_enabled(name)][:self._limit]
         self._offered.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
-
-
-def _words_in(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
 def _likeness(wanted: set[str], words: set[str]) -> float:
