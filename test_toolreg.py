@@ -4576,6 +4576,16 @@ def test_with_a_registry_its_tools_may_be_used_before_the_answer():
     assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
 
 
+@pytest.mark.parametrize("type_, value", [(bool, {"value": True}), (dict[str, int], {"a": 1})])
+def test_a_registry_that_has_a_tool_answer_keeps_it_beside_the_one_for_the_answer(type_, value):
+    registry = ToolRegistry([Tool("answer", "Answer the phone.", {}, lambda: "hello")])
+    name = toolreg._legal_name("answer", distinct=True)
+    model, seen = recorder(ToolCall("1", "answer", {}), ToolCall("2", name, value))
+    assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
+    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["answer", name]
+    assert seen[1]["messages"][-1]["content"] == "hello"
+
+
 def test_an_answer_in_words_is_an_error_that_has_the_messages():
     with pytest.raises(ToolRegError, match="answered in words") as caught:
         toolreg.extract(scripted_model("42"), "go", int)
@@ -5099,6 +5109,18 @@ def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
     for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
         registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
         assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
+
+
+@of("find")
+def test_what_keeps_something_in_this_process_stays_here():
+    class Refusing:
+        def submit(self, *_):
+            raise AssertionError("shipped")
+    registry = search_registry(ToolRegistry([add], executor=Refusing()))
+    for type_, value in ((bool, {"value": True}), (dict[str, int], {"a": 1})):
+        model = scripted_model(ToolCall("1", "find_tools", {"words": "add"}), ToolCall("2", "answer", value))
+        assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
+    assert [schema["function"]["name"] for schema in registry.get_schemas()] == ["find_tools", "add"]
 
 
 class Untravelled(Exception):
@@ -9028,6 +9050,18 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
         assert len(offered(run)) == 6 and all(word in name for name in offered(run)[1:])
         assert "create_issue" not in offered(run)
     assert "not today" in runs[0].invoke("create_issue", {"name": "x"}).content
+
+
+def test_what_is_registered_later_needs_no_search_and_the_options_stay():
+    whole = catalogue().copy(max_result=9, inject={"user": "u-7"}, coerce=False)
+    registry = search_registry(whole)
+    registry.register(add)
+    assert offered(registry) == ["find_tools", "add"] and registry.inject == {"user": "u-7"} and not registry.coerce
+    assert "cut here" in registry.invoke("find_tools", {"words": "add label"}).content
+    assert offered(registry)[:3] == ["find_tools", "add", "create_label"] and len(offered(registry)) == 7
+    model, seen = recorder(ToolCall("1", "answer", {"value": 5}))
+    assert toolreg.extract(model, "go", int, registry=search_registry(whole)) == 5
+    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["find_tools", "answer"]
 
 
 def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():

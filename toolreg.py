@@ -3615,7 +3615,7 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     """
     found: list[Any] = []
     tools = ToolRegistry() if registry is None else registry.copy()
-    tools.register(_answer_tool(type_, found))
+    tools.register(_answer_tool(type_, found, _legal_name("answer", distinct="answer" in tools)))
     choice = "answer" if registry is None else "required"
     talk = _Talk(model, messages, tools, max_turns, choice, api_format)
     for _ in _turns(talk):
@@ -3625,18 +3625,18 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
 
 
-def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
     """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
-    schema = schema_of(type_)
+    schema, here = schema_of(type_), ToolMetadata(parallel=False)       # on no executor: the value is wanted here
 
     def answer(value: Any) -> str:
         found.append(value)
         return "done"
     if schema.get("type") == "object":
-        return Tool("answer", "Give your answer.", schema, answer,
+        return Tool(name, "Give your answer.", schema, answer, here,
                     bind=lambda arguments: ((from_json(type_, arguments),), {}))
     answer.__annotations__["value"] = type_
-    return Tool.from_function(answer, description="Give your answer.")
+    return Tool.from_function(answer, name=name, description="Give your answer.", metadata=here)
 
 
 def scripted_model(*answers: Any) -> Model:
@@ -7065,7 +7065,7 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # find: a registry whose tools are found by words
-#    uses 10
+#    uses 9 10
 # ---------------------------------------------------------------------------
 _FIND = ("Find tools by words: what they do, or what they work on. There are {} of them; those that are found can be "
          "called from then on.")
@@ -7082,18 +7082,18 @@ def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
 
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
-        super().__init__(think_augment=registry.think_augment, coerce=registry.coerce, executor=registry.executor,
-                         max_workers=registry.max_workers, before_call=registry.before_call,
-                         after_call=registry.after_call)
-        self.merge(registry)
-        self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
-        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)))
+        self.__dict__.update(registry.copy().__dict__)
+        self._limit, self._searched = limit, frozenset(self.list_tools())
+        self._found: dict[str, None] = {}       # an ordered set
+        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)),
+                      metadata=ToolMetadata(parallel=False))        # on no executor: what it found is kept here
 
     def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
-        """Give the schemas of find_tools and of what it found."""
+        """Give the schemas of find_tools, of what was registered later, and of what was found."""
         if name is not None:
             return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and self._is_enabled(each)]
+        names = [each for each in self.list_tools() if each not in self._searched] + list(self._found)
+        offered = [self[each] for each in names if each in self and self._is_enabled(each)]
         return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
 
     def _is_enabled(self, name: str) -> bool:
@@ -7103,10 +7103,10 @@ class _SearchRegistry(ToolRegistry):
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name != "find_tools"}
+            for tool in self if tool.name in self._searched}
         best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
         found = [name for name in best if self._is_enabled(name)][:self._limit]
-        self._offered.update(dict.fromkeys(found))
+        self._found.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
 
