@@ -5120,7 +5120,6 @@ def test_what_keeps_something_in_this_process_stays_here():
     for type_, value in ((bool, {"value": True}), (dict[str, int], {"a": 1})):
         model = scripted_model(ToolCall("1", "find_tools", {"words": "add"}), ToolCall("2", "answer", value))
         assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
-    assert [schema["function"]["name"] for schema in registry.get_schemas()] == ["find_tools", "add"]
 
 
 class Untravelled(Exception):
@@ -9062,6 +9061,28 @@ def test_what_is_registered_later_needs_no_search_and_the_options_stay():
     model, seen = recorder(ToolCall("1", "answer", {"value": 5}))
     assert toolreg.extract(model, "go", int, registry=search_registry(whole)) == 5
     assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["find_tools", "answer"]
+
+
+def test_what_a_copy_finds_is_found_there_alone():
+    registry = search_registry(catalogue(), limit=1)
+    registry.invoke("find_tools", {"words": "label"})
+    other = registry.copy(max_result=500)
+    for each, word in ((other, "issue"), (registry, "branch"), (other.copy(), "release")):
+        each.invoke("find_tools", {"words": word})
+    assert [len(offered(each)) for each in (registry, other)] == [3, 3]
+    assert "branch" in offered(registry)[2] and "issue" in offered(other)[2]
+    registry.disable("find_tools")
+    assert "find_tools" not in offered(registry.copy())
+
+
+def test_only_a_tool_that_is_offered_can_be_asked_for():
+    registry = search_registry(catalogue(), limit=1)
+    for choice in ("create_label", ["find_tools", "create_label"]):
+        with pytest.raises(ToolNotFoundError, match='the tool "create_label" is not offered .there are: .*create_'):
+            run_agent(scripted_model("x"), "go", registry, tool_choice=choice)
+    registry.invoke("find_tools", {"words": "create label"})
+    for choice in ("create_label", "find_tools"):
+        assert run_agent(scripted_model("x"), "go", registry, tool_choice=choice)[-1]["content"] == "x"
 
 
 def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():

@@ -3188,9 +3188,12 @@ class ToolRegistry(_Extended):
         if strict and not self.coerce:
             raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
-        tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
-                 and (wanted is None or wanted.intersection(tool.metadata.tags))]
+        tools = [tool for tool in (self._offered() if name is None else [self[name]])
+                 if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
         return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
+
+    def _offered(self) -> list[Tool]:
+        return [tool for tool in self if tool.name not in self._disabled]
 
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
@@ -3232,11 +3235,12 @@ class ToolRegistry(_Extended):
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        text = f"there is no tool {_shown(name)}"
+        text = f'the tool "{name}" is not offered' if name in self else f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
+        names = _nearest_first(str(name)[:64], [
+            each for each in self.list_tools() if each not in self._disabled and each != name])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3520,7 +3524,7 @@ class _Talk:
         if not names or not all(isinstance(name, str) for name in names):
             raise TypeError(_NO_CHOICE.format(_shown(choice)))
         for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
-            if name not in registry or name in registry._disabled:
+            if name not in [tool.name for tool in registry._offered()]:
                 raise registry._absence(name)
         for tool in registry:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
@@ -7088,16 +7092,18 @@ class _SearchRegistry(ToolRegistry):
         self.register(self._find, name="find_tools", description=_FIND.format(len(registry)),
                       metadata=ToolMetadata(parallel=False))        # on no executor: what it found is kept here
 
-    def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
-        """Give the schemas of find_tools, of what was registered later, and of what was found."""
-        if name is not None:
-            return super().get_schemas(name, **options)
-        names = [each for each in self.list_tools() if each not in self._searched] + list(self._found)
-        offered = [self[each] for each in names if each in self and self._is_enabled(each)]
-        return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+    def copy(self, **options: Any) -> ToolRegistry:
+        """Give a registry for one run: what that finds is not found here."""
+        made = super().copy(**options)
+        assert isinstance(made, _SearchRegistry)
+        made._found = dict(self._found)
+        made._tools.update({tool.name: replace(tool, func=made._find) for tool in self if tool.func == self._find})
+        return made
 
-    def _is_enabled(self, name: str) -> bool:
-        return bool(super().get_schemas(name))
+    def _offered(self) -> list[Tool]:
+        """Give find_tools, what was registered later, and what was found."""
+        names = [each for each in self.list_tools() if each not in self._searched] + list(self._found)
+        return [self[each] for each in names if each in self and each not in self._disabled]
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
@@ -7105,7 +7111,7 @@ class _SearchRegistry(ToolRegistry):
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
             for tool in self if tool.name in self._searched}
         best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if self._is_enabled(name)][:self._limit]
+        found = [name for name in best if name not in self._disabled][:self._limit]
         self._found.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
 
