@@ -3570,6 +3570,40 @@ def test_strict_needs_coercion():
 
 
 # --- one call
+def changes_lists(items: list):
+    items.append("S")
+
+
+def changes_objects(items: dict):
+    items["a"][0]["b"] = "S"
+
+
+def changes_a_union(items: Union[list[str], dict[str, list], None]):
+    items.append("S")
+
+
+def changes_anything(items, **rest: Any):
+    items.append("S")
+    rest["more"]["x"].append("S")
+
+
+@pytest.mark.parametrize("func, arguments", [
+    (changes_lists, {"items": [1]}), (changes_objects, {"items": {"a": [{"b": 1}]}}), (changes_a_union, {"items": ["a"]}),
+    (changes_anything, {"items": [1], "more": {"x": []}}),
+    (Tool("by_hand", "", {"properties": {"items": {"type": "array"}}}, changes_lists), {"items": [{}]}),
+    (Tool("by_hand", "", {"properties": {"items": {"$ref": "#/$defs/i"}}, "$defs": {"i": {}}, "additionalProperties": False},
+          changes_lists), {"items": []}),
+    (Tool("by_hand", "", {"patternProperties": {"items": {}}, "additionalProperties": False}, changes_lists), {"items": []}),
+])
+def test_what_a_function_changes_is_not_changed_in_the_call(func, arguments):
+    registry = ToolRegistry([func], after_call=lambda call, result: seen.append(call.arguments))
+    calls, seen = [ToolCall("1", registry.list_tools()[0], arguments)], []
+    for results in turns(registry, calls):
+        assert not results[0].is_error and seen.pop() == calls[0].arguments == arguments
+    assert invoked(registry.copy(before_call=lambda call, reason: None), calls[0])[0].is_error is False
+    assert seen.pop() == calls[0].arguments == arguments
+
+
 def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
     registry = weather_registry()
     results = [registry.invoke(ToolCall("call_1", "add", {"a": 1, "b": 2})), registry.invoke(wire("add", {"a": 1, "b": 2})),

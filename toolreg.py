@@ -2862,6 +2862,7 @@ class Tool(_Extended):
     _validator = functools.cached_property(lambda self: Validator(self.parameters))
     _fits = functools.cached_property(lambda self: self._validator.check_for(dict))
     _is_async = functools.cached_property(lambda self: _is_async(self.func))
+    _is_flat = functools.cached_property(lambda self: _is_flat(self.parameters))
     _declared = functools.cached_property(lambda self: getattr(self.bind, "declared", {}))      # what is Injected
 
     def __repr__(self) -> str:
@@ -2896,7 +2897,7 @@ class Tool(_Extended):
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
-        return arguments, reason
+        return arguments if self._is_flat else _copied(arguments), reason
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
                call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -2907,6 +2908,19 @@ class Tool(_Extended):
             return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
+
+
+def _is_flat(parameters: dict[str, Any]) -> bool:
+    """Tell whether all arguments are scalars: a list or an object a function could change in the call, too."""
+    properties = [*parameters.get("properties", {}).values(), *parameters.get("patternProperties", {}).values()]
+    return all(map(_is_scalar, [parameters.get("additionalProperties", True), *properties]))
+
+
+def _is_scalar(schema: Any) -> bool:
+    """Tell whether a schema plainly says that nothing but scalars fits."""
+    if not isinstance(schema, dict):
+        return schema is False
+    return schema.get("type") in _SCALARS.values() or all(map(_is_scalar, schema.get("anyOf", [True])))
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
