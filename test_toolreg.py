@@ -5421,6 +5421,26 @@ def test_no_nesting_of_conditions_takes_exponential_time(wrap):
     ends_soon(wrap)
 
 
+PAIR = {"items": [{"type": "integer"}, {"items": [{"type": "string"}], "additionalItems": False}]}
+PAIR_NOW = {"prefixItems": [{"type": "integer"}, {"prefixItems": [{"type": "string"}], "items": False}]}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("draft", [toolreg.DRAFT_07, toolreg.DRAFT_2019_09, "http://json-schema.org/draft-07/schema#"])
+def test_the_tuples_of_older_drafts_are_sent_as_all_apis_take_them(draft, api_format):
+    def parameters(pair, **more):
+        return {**more, "type": "object", "properties": {"b": pair, "items": {"const": {"items": [1]}}, "c": {
+            "anyOf": [pair, {"items": [], "additionalItems": {"items": True}}]}}, "definitions": {"pair": pair}}
+    tool = Tool("t", "", parameters(PAIR, **{"$schema": draft}), print)
+    sent = json.dumps(build_tool_schemas([tool], api_format=api_format)[0])
+    expected = json.loads(json.dumps(parameters(PAIR_NOW)).replace('"items": [], "additionalItems"', '"items"'))
+    assert sent == json.dumps(build_tool_schemas([Tool("t", "", expected, print)], api_format=api_format)[0])
+    assert ToolRegistry([tool]).invoke("t", {"b": [1, ["x", 2]]}).is_error and not tool.parameters.get("prefixItems")
+    plain = {"$schema": draft, "type": "object", "properties": {"a": {"items": {"type": "string"}}}}
+    sent, = build_tool_schemas([Tool("t", "", plain, print)], api_format=api_format)
+    assert api_format == "gemini" or draft in json.dumps(sent)
+
+
 @pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: {"items": ref}, lambda ref: {"not": ref}])
 @pytest.mark.parametrize("names", [lambda at: [at], lambda at: [0, at], lambda at: [at, at * 3 % 8, at * 5 % 8]])
 def test_a_ring_of_resources_with_dynamic_names_is_compiled_soon_or_refused(names, wrap):
@@ -10020,6 +10040,8 @@ TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema":
 def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
     parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
     assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    old = {"$schema": toolreg.DRAFT_07, "type": "object", "properties": {"a": {"items": [True]}}}
+    assert parameters_as("mcp", old) == old
     for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
         with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
             build()

@@ -2247,7 +2247,8 @@ class _Formats(dict[str, Any]):
 _TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
 _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
-# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so
+# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so;
+# the row "draft" says what names its draft in the words of the newest one
 _MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
@@ -2267,7 +2268,10 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, merged=api_format in _APIS)
+        parameters = tool.parameters
+        if "$schema" in parameters and "draft" in _MODES and api_format in _APIS:
+            parameters = _MODES["draft"](tool, parameters) or {}
+        parameters = _object_root(parameters, merged=api_format in _APIS)
         asked = think_augment if known.think_augment is None else known.think_augment
         if asked:
             parameters = _with_reason(parameters, first="first" in (asked, think_augment))
@@ -4176,7 +4180,7 @@ _ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_ti
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
-#    uses 1 2
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
@@ -4364,6 +4368,24 @@ _DIALECTS = {
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
         "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
         ref_alone=True)}
+
+
+def _tuple_of_now(part: Any) -> Any:
+    """Say a list in `items` as all APIs take it; a call is still checked against what the draft means."""
+    if not (isinstance(part, dict) and isinstance(part.get("items"), list)):
+        return part
+    kept = {keyword: argument for keyword, argument in part.items() if keyword not in ("items", "additionalItems")}
+    listed = {"prefixItems": part["items"]} if part["items"] else {}
+    return {**kept, **listed, **({"items": part["additionalItems"]} if "additionalItems" in part else {})}
+
+
+def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = _map_schema(parameters, _tuple_of_now)
+    return parameters if said == parameters else {
+        keyword: argument for keyword, argument in said.items() if keyword != "$schema"}
+
+
+_MODES["draft"] = lambda tool, parameters: _in_words_of_now(parameters)
 
 
 # --- resources
