@@ -68,8 +68,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async elsewhere schema formats notes types contracts strict responses anthropic gemini streams importers classes "
-            "langchain network openapi find mcp serve http switch cli").split()
+CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
+            "streams importers classes langchain network openapi find mcp serve http switch cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -276,8 +276,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_810
-    assert len(SOURCE.splitlines()) <= 9_310
+    assert len(CORE.splitlines()) <= 3_560
+    assert len(SOURCE.splitlines()) <= 9_250
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -2689,48 +2689,6 @@ def test_strict_false_is_sent_as_it_is_said():
     assert build_tool_schemas([tool_taking(CITY_ONLY, strict=False)])[0]["function"]["strict"] is False
 
 
-def test_what_a_root_is_merged_of_is_not_shared_with_it():
-    parameters = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
-    sent = parameters_as("openai-chat", parameters)
-    sent["properties"]["n"].clear()
-    assert sent["$defs"] == parameters["$defs"]
-
-
-@pytest.mark.parametrize("branches, properties, required", [
-    ({"anyOf": [{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]},
-                {"properties": {"a": {"type": "string"}, "c": {"type": "string"}}, "required": ["a"]}]},
-     ["a", "b", "c"], ["a"]),
-    ({"oneOf": [{"$ref": "#/$defs/one"}, {"properties": {"n": {"type": "string"}}}]}, ["n"], []),
-    ({"allOf": [{"$ref": "#/$defs/one"}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, ["b", "n"],
-     ["n", "b"]),
-    ({"$ref": "#/$defs/one"}, ["n"], ["n"]),
-    ({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
-      "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, ["a", "b"], []),
-])
-def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branches, properties, required):
-    parameters = {**branches, "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}},
-                                                "required": ["n"]}}}
-    for api_format in MESSAGE_FORMATS:
-        sent = parameters_as(api_format, parameters)
-        assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
-        assert sent.keys().isdisjoint(("anyOf", "oneOf", "allOf", "$ref"))
-
-
-def test_references_at_a_root_that_meet_again_and_again_are_written_out_once():
-    definitions = {f"d{n}": {"properties": {f"p{n}": {}}, "anyOf": [
-        {}, *({"$ref": f"#/$defs/d{m}"} for m in range(n + 1, min(n + 13, 40)))]} for n in range(40)}
-    sent = parameters_as("openai-chat", {"$ref": "#/$defs/d0", "$defs": definitions})
-    assert sorted(sent["properties"]) == sorted(f"p{n}" for n in range(40))
-
-
-def test_branches_that_say_different_things_of_a_property_are_both_kept():
-    parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in "abda"]}
-    assert parameters_as("openai-chat", parameters)["properties"]["kind"] == {
-        "anyOf": [{"const": "a"}, {"const": "b"}, {"const": "d"}]}
-    registry = ToolRegistry([tool_taking(parameters)])
-    assert [registry.invoke("get_weather", {"kind": kind}).is_error for kind in "bc"] == [False, True]
-
-
 @settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from(["title", "type", "properties", "$ref", "default", "enum", "items", "required",
                                         "anyOf"]),
@@ -2811,65 +2769,17 @@ def test_an_unknown_format_is_named_with_those_there_are(build):
         build()
 
 
-class SdkObject:
-    """Stand for what an SDK gives: attributes, no keys."""
-
-    def __init__(self, **attributes):
-        self.__dict__.update(attributes)
-
-
-class FunctionCall(SdkObject):
-    pass
-
-
 ARGUMENTS_TEXT = '{"city": "Oslo"}'
-SPELLED_CALLS = {                           # for each format to answer in: what came -> its id
-    "openai-chat": {
-        "plain": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i"),
-        "object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i"),
-        "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None),
-        "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i"),
-        "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT,
-                               "error": None}, "i"),
-        "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None),
-        "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None),
-        "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
-        "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
-        "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i"),
-    },
-}
-
-
-@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
-def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(api_format):
-    for call, call_id in SPELLED_CALLS[api_format].values():
-        for response in ([call], (call,), call):
-            got, = parse_tool_calls(response)
-            assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
-        assert toolreg._read_calls([call])[0] == api_format
-        assert toolreg._read_calls([call], "openai-chat")[0] == "openai-chat"
-        ids = {got.id for got in parse_tool_calls([call, call])}
-        assert len(ids) == (1 if call_id else 2)                   # a missing id is made up, each time a new one
-
-
-CHAT_CALL = SPELLED_CALLS["openai-chat"]["plain"][0]
-LANGCHAIN_CALL, INVALID_CALL = [SPELLED_CALLS["openai-chat"][key][0] for key in ("langchain", "langchain invalid")]
+CHAT_CALL = {"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}
 SPELLED_MESSAGES = {
     "openai-chat": {
         "plain": {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
         "response": {"choices": [{"index": 0, "finish_reason": "tool_calls",
                                   "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}}]},
-        "object": SdkObject(choices=[SdkObject(message=SdkObject(
-            role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
         "the first of two": {"choices": [{"message": {"role": "assistant", "tool_calls": [CHAT_CALL]}},
                                          {"message": {"role": "assistant", "content": "Hello."}}]},
-        "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
         "ollama": {"model": "m", "done": True, "message": {
-            "role": "assistant", "content": "", "tool_calls": [SPELLED_CALLS["openai-chat"]["ollama"][0]]}},
-        "langchain": SdkObject(type="ai", content=[{"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}],
-                               additional_kwargs={}, invalid_tool_calls=[], tool_calls=[LANGCHAIN_CALL]),
-        "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
-                                       invalid_tool_calls=[INVALID_CALL]),
+            "role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"city": "Oslo"}}}]}},
     },
 }
 
@@ -2884,8 +2794,6 @@ def test_a_message_is_read_in_every_wrapping(api_format):
 WITHOUT_CALLS = {"openai-chat": [
     [], {"role": "assistant", "content": "Hello."}, {"role": "assistant", "content": None, "tool_calls": None},
     {"role": "assistant"}, {"role": "assistant", "content": "Hi.", "tool_calls": []}, {"choices": []},
-    {"tool_calls": []}, SdkObject(type="human", content="Hi.", additional_kwargs={}),
-    SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={}),
 ]}
 
 
@@ -2895,11 +2803,11 @@ def test_a_message_without_calls_for_us_gives_none(api_format):
         assert parse_tool_calls(response) == [] == ToolRegistry().respond(response)
 
 
+UNREAD = 'api_format=|needs the chapter "spellings"'        # what is said of it, also where that chapter is cut
 UNREADABLE = {"openai-chat": [
     None, "f(1)", 5, {}, [{}], [None], [{"name": "f"}], [{"id": "x", "x": 1}],
     [{"role": "user", "content": "Hi."}, SPELLED_MESSAGES["openai-chat"]["plain"]],
     [SPELLED_MESSAGES["openai-chat"]["plain"]] * 2,
-    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]],
     [CHAT_CALL, {"type": "function", "function": None}],
     {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": {"0": CHAT_CALL}},
     {"role": "assistant", "tool_calls": [None]}, {"role": "assistant", "tool_calls": [{"id": "i"}]},
@@ -2907,7 +2815,6 @@ UNREADABLE = {"openai-chat": [
     {"role": "assistant", "tool_calls": CHAT_CALL},
     {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
     {"choices": [{"message": {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}}]},
-    SdkObject(role="assistant", content=None, tool_calls=None, function_call=FunctionCall(name="f", arguments="{}")),
     [{"function_call": {"name": "f", "arguments": '{"x": 1}'}}], [{"function": {"name": "f", "args": {"x": 1}}}],
     {"role": "assistant", "content": [{"text": "Hm."}, {"toolUse": {"toolUseId": "i", "name": "f", "input": {}}}]},
     {"output": {"message": {"role": "assistant", "content": [{"toolUse": {"name": "f", "input": {}}}]}}},
@@ -2918,7 +2825,7 @@ UNREADABLE = {"openai-chat": [
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_what_is_no_message_and_no_call_is_refused_never_guessed(api_format):
     for response in UNREADABLE.get(api_format, ()):
-        with pytest.raises(TypeError, match="api_format="):
+        with pytest.raises(TypeError, match=UNREAD):
             parse_tool_calls(response)
 
 
@@ -2933,18 +2840,6 @@ def test_an_answer_that_is_no_assistant_message_is_laid_to_the_model(answer):
         with pytest.raises(TypeError) as caught:
             run_agent(lambda **_: answer, "Hi.", ToolRegistry(), api_format=api_format)
         assert str(caught.value) == text and caught.value.__cause__
-
-
-def test_a_custom_call_that_nobody_offered_is_answered_with_an_error():
-    message = {"role": "assistant", "tool_calls": [CHAT_CALL, {"id": "c", "type": "custom",
-                                                             "custom": {"name": "code", "input": "print(1)"}}]}
-    registry = ToolRegistry()
-    registry.register(lambda city: city, name="f")
-    plain, custom = registry.respond(message)
-    assert plain["content"] == "Oslo"
-    assert (custom["tool_call_id"], "there is no tool" in custom["content"]) == ("c", True)
-    history, calls = toolreg._read_turn(message, "openai-chat")
-    assert history == [message] and [call.id for call in calls] == ["i", "c"]
 
 
 GOES_ON = {"openai-chat": []}              # calls that say that there is more to come
@@ -3008,8 +2903,9 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
     "openai-chat": [
         ({"role": "assistant", "content": None, "reasoning_content": "…", "tool_calls": [CHAT_CALL]}, ...),
         ({"role": "assistant", "content": "Hello."}, ...),
+        ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
+         {"role": "assistant", "content": "", "refusal": "No."}),
         (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
-        (SPELLED_MESSAGES["openai-chat"]["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}),
     ],
 }
 
@@ -3024,18 +2920,6 @@ def test_a_turn_is_kept_as_it_came_or_translated(api_format):
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
-def test_the_parts_of_a_turn_may_be_objects_of_an_sdk(api_format):
-    class Part(SdkObject):
-        def model_dump(self, **options):
-            return json.loads(json.dumps(self.__dict__))
-    message = build_assistant_messages([ToolCall("a", "f", {"x": 1})], api_format=api_format)[0]
-    key = toolreg._APIS[api_format].parts
-    parts = [Part(**part) for part in message[key]] if key else [Part(**message)]
-    answer = {**message, key: parts} if key else parts
-    assert toolreg._read_turn(answer, api_format) == ([message], [ToolCall("a", "f", {"x": 1})])
-
-
-@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
     answer = build_assistant_messages([ToolCall("a", "f", {}), ToolCall("a", "g", {}), ToolCall("b", "h", {})],
                                       api_format=api_format)
@@ -3047,15 +2931,6 @@ def test_every_call_of_a_turn_gets_an_id_of_its_own_in_a_copy(api_format):
         assert [part["functionCall"].get("id") for part in messages[0]["parts"]] == ["a", None, "b"]
     else:
         assert parse_tool_calls(messages) == calls
-
-
-def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
-    langchain = SdkObject(content="Hm.", tool_calls=[],
-                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
-    messages, calls = toolreg._read_turn(langchain, "openai-chat")
-    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert parse_tool_calls(messages) == calls
-    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
 
 
 ANSWERS_AS = {                              # a whole answer, of (its message, why it ended)
@@ -3125,18 +3000,9 @@ def test_lone_surrogates_of_a_tool_of_a_stranger_never_reach_a_schema(api_format
         'Error: the arguments do not fit the parameters of "t":\n- ["\\ud800"]: "b" is not one of "a", "\\udfff"\n')
 
 
-@pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])
-def test_an_object_that_stands_for_what_is_absent_is_none(kind):
-    absent = type(kind, (), {})()
-    message = SdkObject(role="assistant", content=absent, tool_calls=[
-        SdkObject(id=absent, type=absent, function=SdkObject(name="f", arguments=absent))])
-    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == [("f", {})]
-    assert parse_tool_calls(SdkObject(role="assistant", content="Hi.", tool_calls=absent)) == []
-
-
 @pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
 def test_what_waits_for_an_answer_is_never_skipped(entry):
-    with pytest.raises(TypeError, match="api_format="):
+    with pytest.raises(TypeError, match=UNREAD):
         parse_tool_calls({"role": "assistant", "tool_calls": [CHAT_CALL, entry]})
 
 
@@ -3145,21 +3011,6 @@ def test_a_call_of_an_unknown_type_damages_nobodys_id():
     message = {"role": "assistant", "content": "", "tool_calls": [weird, CHAT_CALL]}
     history, calls = toolreg._read_turn(message, "openai-chat")
     assert history == [message] and [call.id for call in calls] == ["w", "i"]
-
-
-def test_what_an_sdk_added_for_the_program_is_not_sent_back():
-    class Model(SdkObject):
-        def model_dump(self, exclude, **_):
-            return {key: value.model_dump(exclude.get(key, {})) if isinstance(value, Model) else
-                    [each.model_dump(exclude.get(key, {}).get(at, {})) for at, each in enumerate(value)]
-                    if isinstance(value, list) else value for key, value in self.__dict__.items()
-                    if exclude.get(key) is not True}
-
-    class Parsed(Model):
-        __api_exclude__ = {"parsed"}
-    call = Parsed(parsed=1, id="i", type="function", function=Parsed(parsed=2, name="f", arguments=ARGUMENTS_TEXT))
-    message = Parsed(role="assistant", content="", parsed={"x": 1}, tool_calls=[call])
-    assert toolreg._read_turn(message, "openai-chat")[0] == [{"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}]
 
 
 JUNK = [None, 5, 1e300, "x", "", True, [], {}, [None], [[]], {"type": "function"}, 10**30, ...]      # ...: left out
@@ -3187,7 +3038,7 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
     try:
         json.dumps([registry.respond(message), toolreg._read_turn(message, api_format)[0]])
     except TypeError as error:
-        assert re.search("^the model gave |api_format=", str(error)), error
+        assert re.search(f"^the model gave |{UNREAD}", str(error)), error
 
 
 @pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
@@ -3682,6 +3533,7 @@ def test_the_reason_is_stripped_and_kept_whether_or_not_it_was_asked_for(think_a
     assert wrong.is_error and wrong.reason == "to fail" and "toolcall_reason" not in wrong.content
 
 
+@of("roots")
 def test_a_reason_that_a_schema_declares_behind_a_reference_stays_an_argument():
     schema = {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"toolcall_reason": {"type": "string"}},
                                                    "required": ["toolcall_reason"]}}}
@@ -4330,11 +4182,6 @@ def test_a_model_and_a_registry_that_are_none_are_named(model, registry, fault):
         run_agent(model, "go", registry)
 
 
-def test_one_message_is_no_history():
-    with pytest.raises(TypeError, match="write .message."):
-        run_agent(scripted_model("hi"), {"role": "user", "content": "go"}, ToolRegistry())
-
-
 def recorder(*answers):
     model, seen = scripted_model(*answers), []
     def recording(**asked):
@@ -4483,7 +4330,7 @@ def test_what_is_unanswered_runs_first_and_what_was_answered_never_again(api_for
     registry.register(lambda n: ran.append(n) or f"ran {n}", name="f")
     calls = [ToolCall(f"c{n}", "f", {"n": n}) for n in range(3)]
     results = [ToolResult(f"c{n}", "f", f"before {n}") for n in range(answered)]
-    user = toolreg._user_message("go", api_format)
+    user = toolreg._APIS[api_format].user("go")
     messages = [user, *build_assistant_messages(calls, api_format=api_format),
                 *build_tool_result_messages(results, api_format=api_format)]
     stored = json.loads(json.dumps(messages))
@@ -4558,7 +4405,7 @@ def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tm
     def answered(texts):
         return build_tool_result_messages([ToolResult(f"c{n}", "f", text, n in refused) for n, text in texts.items()],
                                           api_format=api_format)
-    user, last = toolreg._user_message("go", api_format), SAID.get(api_format, {"role": "assistant", "content": "done"})
+    user, last = toolreg._APIS[api_format].user("go"), SAID.get(api_format, {"role": "assistant", "content": "done"})
     answers = [turn if api_format == "openai-responses" else turn[0] for turn in (spelled(0, 1), spelled(2), [last])]
     store, log = tmp_path / "store.json", tmp_path / "ran.txt"
     store.write_text(json.dumps([user]), "utf-8")
@@ -4577,6 +4424,21 @@ def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tm
     assert ran == [n for n in "012" if int(n) not in refused]
 
 
+@of("spellings")
+def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
+    call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
+    asked = SdkObject(role="assistant", content=None, tool_calls=[call])
+    history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
+    assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
+    assert json.loads(json.dumps(history)) == history
+
+
+@pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
+def test_what_is_no_list_of_messages_is_refused_before_the_model_is_asked(messages):
+    with pytest.raises(TypeError, match=r"messages: must be a list, as \[message\], or a text \(got "):
+        run_agent(scripted_model(), messages, weather_registry())
+
+
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     registry = weather_registry()
     turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
@@ -4584,46 +4446,6 @@ def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     history = run_agent(scripted_model("ok"), [*turn, *done, *turn], registry)
     assert [message["role"] for message in history] == ["assistant", "tool", "assistant", "tool", "assistant"]
     assert len(run_agent(scripted_model("ok"), [*turn, {"role": "user", "content": "no"}], registry)) == 3
-
-
-# --- typed answers
-class Verdict(NamedTuple):
-    score: int
-    day: datetime.date
-
-
-@pytest.mark.parametrize("type_, arguments, value", [
-    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
-    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
-def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
-    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
-    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
-    assert toolreg.extract(model, "go", type_) == value
-    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
-    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
-
-
-def test_with_a_registry_its_tools_may_be_used_before_the_answer():
-    registry = weather_registry()
-    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
-    assert toolreg.extract(model, "go", bool, registry=registry) is True
-    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
-
-
-@pytest.mark.parametrize("type_, value", [(bool, {"value": True}), (dict[str, int], {"a": 1})])
-def test_a_registry_that_has_a_tool_answer_keeps_it_beside_the_one_for_the_answer(type_, value):
-    registry = ToolRegistry([Tool("answer", "Answer the phone.", {}, lambda: "hello")])
-    name = toolreg._legal_name("answer", distinct=True)
-    model, seen = recorder(ToolCall("1", "answer", {}), ToolCall("2", name, value))
-    assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
-    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["answer", name]
-    assert seen[1]["messages"][-1]["content"] == "hello"
-
-
-def test_an_answer_in_words_is_an_error_that_has_the_messages():
-    with pytest.raises(ToolRegError, match="answered in words") as caught:
-        toolreg.extract(scripted_model("42"), "go", int)
-    assert caught.value.messages[-1]["content"] == "42"
 
 
 def test_the_format_is_the_models_own_where_none_is_given():
@@ -4994,6 +4816,54 @@ def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, 
 
 
 # ---------------------------------------------------------------------------
+# extract: a model's answer as a value of a type
+# ---------------------------------------------------------------------------
+class Verdict(NamedTuple):
+    score: int
+    day: datetime.date
+
+
+@pytest.mark.parametrize("type_, arguments, value", [
+    (int, {"value": 5}, 5), (list[int], {"value": ["1", 2]}, [1, 2]), (Optional[str], {"value": None}, None),
+    (Verdict, {"score": 3, "day": "2024-02-29"}, Verdict(3, datetime.date(2024, 2, 29))), (dict[str, int], {"a": 1}, {"a": 1})])
+def test_a_value_of_a_type_is_extracted_after_what_was_wrong_was_told(type_, arguments, value):
+    wrong = ToolCall("1", "answer", {"nonsense": "x"} if type_ is not Verdict else {"score": 1, "day": "2024-02-30"})
+    model, seen = recorder(wrong, ToolCall("2", "answer", arguments))
+    assert toolreg.extract(model, "go", type_) == value
+    assert [asked["tool_choice"]["function"]["name"] for asked in seen] == ["answer"] * 2
+    assert "Fix the arguments and call the tool again." in seen[1]["messages"][-1]["content"]
+
+
+def test_with_a_registry_its_tools_may_be_used_before_the_answer():
+    registry = weather_registry()
+    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "answer", {"value": True}))
+    assert toolreg.extract(model, "go", bool, registry=registry) is True
+    assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
+
+
+@pytest.mark.parametrize("type_, value", [(bool, {"value": True}), (dict[str, int], {"a": 1})])
+def test_a_registry_that_has_a_tool_answer_keeps_it_beside_the_one_for_the_answer(type_, value):
+    registry = ToolRegistry([Tool("answer", "Answer the phone.", {}, lambda: "hello")])
+    name = toolreg._legal_name("answer", distinct=True)
+    model, seen = recorder(ToolCall("1", "answer", {}), ToolCall("2", name, value))
+    assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
+    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["answer", name]
+    assert seen[1]["messages"][-1]["content"] == "hello"
+
+
+def test_an_answer_in_words_is_an_error_that_has_the_messages():
+    with pytest.raises(ToolRegError, match="answered in words") as caught:
+        toolreg.extract(scripted_model("42"), "go", int)
+    assert caught.value.messages[-1]["content"] == "42"
+
+
+def test_a_copy_without_the_chapter_extract_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"extract"}), tmp_path, monkeypatch)
+    with pytest.raises(AttributeError, match='"extract" needs the chapter "extract" .cut from this copy.'):
+        module.extract(scripted_model("42"), "go", int)
+
+
+# ---------------------------------------------------------------------------
 # elsewhere: timeouts, and executors of concurrent.futures
 # ---------------------------------------------------------------------------
 @pytest.mark.parametrize("options, fault", [
@@ -5145,7 +5015,7 @@ def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
         assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
 
 
-@of("find")
+@of("find", "extract")
 def test_what_keeps_something_in_this_process_stays_here():
     class Refusing:
         def submit(self, *_):
@@ -6475,6 +6345,58 @@ class OpenPydanticLike(PydanticLike):
 
 
 # ---------------------------------------------------------------------------
+# roots: parameters with `$ref` or branches at their root, as the plain object that the APIs want
+# ---------------------------------------------------------------------------
+def test_what_a_root_is_merged_of_is_not_shared_with_it():
+    parameters = {"$ref": "#/$defs/one", "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}}}}}
+    sent = parameters_as("openai-chat", parameters)
+    sent["properties"]["n"].clear()
+    assert sent["$defs"] == parameters["$defs"]
+
+
+@pytest.mark.parametrize("branches, properties, required", [
+    ({"anyOf": [{"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]},
+                {"properties": {"a": {"type": "string"}, "c": {"type": "string"}}, "required": ["a"]}]},
+     ["a", "b", "c"], ["a"]),
+    ({"oneOf": [{"$ref": "#/$defs/one"}, {"properties": {"n": {"type": "string"}}}]}, ["n"], []),
+    ({"allOf": [{"$ref": "#/$defs/one"}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}, ["b", "n"],
+     ["n", "b"]),
+    ({"$ref": "#/$defs/one"}, ["n"], ["n"]),
+    ({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+      "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, ["a", "b"], []),
+])
+def test_a_root_with_branches_is_merged_for_those_who_want_a_plain_object(branches, properties, required):
+    parameters = {**branches, "$defs": {"one": {"type": "object", "properties": {"n": {"type": "integer"}},
+                                                "required": ["n"]}}}
+    for api_format in MESSAGE_FORMATS:
+        sent = parameters_as(api_format, parameters)
+        assert (sent["type"], sorted(sent["properties"]), sent.get("required", [])) == ("object", properties, required)
+        assert sent.keys().isdisjoint(("anyOf", "oneOf", "allOf", "$ref"))
+
+
+def test_references_at_a_root_that_meet_again_and_again_are_written_out_once():
+    definitions = {f"d{n}": {"properties": {f"p{n}": {}}, "anyOf": [
+        {}, *({"$ref": f"#/$defs/d{m}"} for m in range(n + 1, min(n + 13, 40)))]} for n in range(40)}
+    sent = parameters_as("openai-chat", {"$ref": "#/$defs/d0", "$defs": definitions})
+    assert sorted(sent["properties"]) == sorted(f"p{n}" for n in range(40))
+
+
+def test_branches_that_say_different_things_of_a_property_are_both_kept():
+    parameters = {"oneOf": [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in "abda"]}
+    assert parameters_as("openai-chat", parameters)["properties"]["kind"] == {
+        "anyOf": [{"const": "a"}, {"const": "b"}, {"const": "d"}]}
+    registry = ToolRegistry([tool_taking(parameters)])
+    assert [registry.invoke("get_weather", {"kind": kind}).is_error for kind in "bc"] == [False, True]
+
+
+def test_a_copy_without_the_chapter_roots_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"roots"}), tmp_path, monkeypatch)
+    for word, root in (("$ref", {"$ref": "#/$defs/a", "$defs": {"a": {}}}), ("anyOf", {"anyOf": [{"required": ["a"]}]})):
+        with pytest.raises(module.ToolDefinitionError, match=re.escape(f'"{word}" at the root needs the chapter "roots" (cut')):
+            module.Tool("f", "", {"type": "object", "properties": {"a": {}}, **root}, dict)
+
+
+# ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
 # ---------------------------------------------------------------------------
 @pytest.mark.parametrize("says, asked, chat", [
@@ -6579,6 +6501,116 @@ def test_a_copy_without_the_chapter_strict_refuses_its_words_and_never_reads_the
     with pytest.raises(module.ToolDefinitionError, match=refused):
         module.build_tool_schemas(tools, strict=True)
     assert module.build_tool_schemas(tools, strict=False)[0]["function"]["strict"] is False
+
+
+# ---------------------------------------------------------------------------
+# spellings: calls that are spelled otherwise, by other APIs, SDKs and libraries
+# ---------------------------------------------------------------------------
+class SdkObject:
+    """Stand for what an SDK gives: attributes, no keys."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class FunctionCall(SdkObject):
+    pass
+
+
+SPELLED_CALLS = {                           # for each format to answer in: what came -> its id
+    "openai-chat": {
+        "plain": ({"id": "i", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS_TEXT}}, "i"),
+        "object": (SdkObject(id="i", type="function", function=SdkObject(name="f", arguments=ARGUMENTS_TEXT)), "i"),
+        "ollama": ({"function": {"name": "f", "arguments": {"city": "Oslo"}}}, None),
+        "bare args": ({"name": "f", "args": {"city": "Oslo"}}, None),
+        "bare arguments": ({"name": "f", "arguments": {"city": "Oslo"}}, None),
+        "flat function": ({"type": "function", "id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "bare call_id": ({"call_id": "i", "name": "f", "arguments": ARGUMENTS_TEXT}, "i"),
+        "ours": (ToolCall("i", "f", {"city": "Oslo"}), "i"),
+    },
+}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_a_call_is_read_in_every_spelling_and_answered_in_its_own(api_format):
+    for call, call_id in SPELLED_CALLS[api_format].values():
+        for response in ([call], (call,), call):
+            got, = parse_tool_calls(response)
+            assert (got.name, got.arguments) == ("f", {"city": "Oslo"}) and got.id == (call_id or got.id) != ""
+        assert toolreg._read_calls([call])[0] == api_format
+        assert toolreg._read_calls([call], "openai-chat")[0] == "openai-chat"
+        ids = {got.id for got in parse_tool_calls([call, call])}
+        assert len(ids) == (1 if call_id else 2)                   # a missing id is made up, each time a new one
+
+
+SPELLED_MESSAGES["openai-chat"].update({
+    "object": SdkObject(choices=[SdkObject(message=SdkObject(
+        role="assistant", content=None, tool_calls=[SPELLED_CALLS["openai-chat"]["object"][0]]))]),
+    "choice": SdkObject(index=0, message={"role": "assistant", "tool_calls": [CHAT_CALL]}),
+})
+WITHOUT_CALLS["openai-chat"] += [
+    {"tool_calls": []}, SdkObject(role="assistant", content="", tool_calls=[])]
+UNREADABLE["openai-chat"] += [
+    SdkObject(role="assistant", content=None, tool_calls=None, function_call=FunctionCall(name="f", arguments="{}"))]
+
+
+def test_a_custom_call_that_nobody_offered_is_answered_with_an_error():
+    message = {"role": "assistant", "tool_calls": [CHAT_CALL, {"id": "c", "type": "custom",
+                                                             "custom": {"name": "code", "input": "print(1)"}}]}
+    registry = ToolRegistry()
+    registry.register(lambda city: city, name="f")
+    plain, custom = registry.respond(message)
+    assert plain["content"] == "Oslo"
+    assert (custom["tool_call_id"], "there is no tool" in custom["content"]) == ("c", True)
+    history, calls = toolreg._read_turn(message, "openai-chat")
+    assert history == [message] and [call.id for call in calls] == ["i", "c"]
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+def test_the_parts_of_a_turn_may_be_objects_of_an_sdk(api_format):
+    class Part(SdkObject):
+        def model_dump(self, **options):
+            return json.loads(json.dumps(self.__dict__))
+    message = build_assistant_messages([ToolCall("a", "f", {"x": 1})], api_format=api_format)[0]
+    key = toolreg._APIS[api_format].parts
+    parts = [Part(**part) for part in message[key]] if key else [Part(**message)]
+    answer = {**message, key: parts} if key else parts
+    assert toolreg._read_turn(answer, api_format) == ([message], [ToolCall("a", "f", {"x": 1})])
+
+
+@pytest.mark.parametrize("kind", ["Unset", "NotGiven", "Omit", "Undefined"])
+def test_an_object_that_stands_for_what_is_absent_is_none(kind):
+    absent = type(kind, (), {})()
+    message = SdkObject(role="assistant", content=absent, tool_calls=[
+        SdkObject(id=absent, type=absent, function=SdkObject(name="f", arguments=absent))])
+    assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == [("f", {})]
+    assert parse_tool_calls(SdkObject(role="assistant", content="Hi.", tool_calls=absent)) == []
+
+
+def test_what_an_sdk_added_for_the_program_is_not_sent_back():
+    class Model(SdkObject):
+        def model_dump(self, exclude, **_):
+            return {key: value.model_dump(exclude.get(key, {})) if isinstance(value, Model) else
+                    [each.model_dump(exclude.get(key, {}).get(at, {})) for at, each in enumerate(value)]
+                    if isinstance(value, list) else value for key, value in self.__dict__.items()
+                    if exclude.get(key) is not True}
+
+    class Parsed(Model):
+        __api_exclude__ = {"parsed"}
+    call = Parsed(parsed=1, id="i", type="function", function=Parsed(parsed=2, name="f", arguments=ARGUMENTS_TEXT))
+    message = Parsed(role="assistant", content="", parsed={"x": 1}, tool_calls=[call])
+    assert toolreg._read_turn(message, "openai-chat")[0] == [{"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}]
+
+
+def test_a_copy_without_the_chapter_spellings_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
+    module = load_copy(without({"spellings"}), tmp_path, monkeypatch)
+    refused = 'needs the chapter "spellings" .cut from this copy.'
+    for response in (SPELLED_MESSAGES["openai-chat"]["object"], {"name": "f", "arguments": {}},
+                     {"role": "assistant", "content": [{"type": "tool_use", "id": "i", "name": "f", "input": {}}]}):
+        with pytest.raises(TypeError, match=refused):
+            module.parse_tool_calls(response)
+    with pytest.raises(TypeError, match=refused):
+        module.run_agent(lambda **_: SPELLED_MESSAGES["openai-chat"]["object"], "Hi.", module.ToolRegistry())
 
 
 # ---------------------------------------------------------------------------
@@ -6760,9 +6792,26 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
     for new in loops(paused, "go", ToolRegistry([add])):
         assert [message["role"] for message in new] == ["assistant", "assistant", "user", "assistant"]
         assert new[0]["content"] == [searched] and new[2]["content"][0]["tool_use_id"] == "t1"
+    if "streams" in HERE_ARE:
+        events = [{"type": "content_block_start", "index": 0, "content_block": searched},
+                  {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}]
+        streamed = iter([collect_stream(events, api_format="anthropic"), {"role": "assistant", "content": "done"}])
+        history = run_agent(lambda **_: next(streamed), "go", ToolRegistry([add]), api_format="anthropic")
+        assert history[1:] == [{"role": "assistant", "content": [searched]}, {"role": "assistant", "content": "done"}]
     endless = [([searched], "pause_turn")] * 3
     with pytest.raises(MaxTurnsExceeded):
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
+
+
+def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
+    turn, = build_assistant_messages([ToolCall("a", "add", {"a": 1}), ToolCall("b", "add", {"a": 2})],
+                                     api_format="anthropic")
+    done, = build_tool_result_messages([ToolResult("b", "add", "2")], api_format="anthropic")
+    text = {"type": "text", "text": "and hurry"}
+    model = scripted_model({"role": "assistant", "content": "ok"})
+    history = run_agent(model, [turn, {**done, "content": [*done["content"], text]}], ToolRegistry([add]),
+                        api_format="anthropic")
+    assert [part.get("tool_use_id") for part in history[1]["content"]] == ["b", "a", None]
 
 
 def test_anthropic_is_sent_media_as_blocks_of_the_result():
@@ -6828,6 +6877,32 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
 def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
     with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
         run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
+
+
+@of("gemini", "streams")
+@pytest.mark.parametrize("chunk, why", [
+    ({"promptFeedback": {"blockReason": "SAFETY"}}, "SAFETY"),
+    ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]}, "malformed_function_call")])
+def test_a_stream_without_an_answer_says_why_and_one_with_text_is_kept(chunk, why):
+    with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
+        collect_stream([{"usageMetadata": {}}, chunk], api_format="gemini")
+    said = {"candidates": [{"content": {"parts": [{"text": "so far"}]}}]}
+    assert collect_stream([said, chunk], api_format="gemini")["parts"] == [{"text": "so far"}]
+
+
+@pytest.mark.parametrize("reason, arguments, runs", [
+    ("SAFETY", {"a": 1}, False), ("UNEXPECTED_TOOL_CALL", {"a": 1}, False), ("PROHIBITED_CONTENT", {}, False),
+    ("MAX_TOKENS", {}, False), ("MAX_TOKENS", {"a": 1}, True), ("STOP", {"a": 1}, True)])
+@pytest.mark.parametrize("streamed", [False, True][:1 + ("streams" in HERE_ARE)])
+def test_gemini_runs_no_call_of_an_answer_that_was_taken_back_or_cut(reason, arguments, runs, streamed):
+    answer = {"candidates": [{"finishReason": reason, "content": {"role": "model", "parts": [
+        {"functionCall": {"id": "i", "name": "anything", "args": arguments}}]}}]}
+    ran = []
+    registry = ToolRegistry()
+    registry.register(lambda a=0: ran.append(a), name="anything")
+    answer = collect_stream([answer], api_format="gemini") if streamed else answer
+    messages = registry.respond(answer)
+    assert len(messages) == 1 and ran == ([1] if runs else [])
 
 
 @pytest.mark.parametrize("schema, gemini", [
@@ -6908,6 +6983,11 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
     ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
     ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
+     [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
+     [("a", "f", '{"x":1}')]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
     message = collect_stream(chat_chunks(*deltas))
@@ -7452,6 +7532,36 @@ def test_one_class_can_be_registered_twice_under_two_namespaces():
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain
 # ---------------------------------------------------------------------------
+SPELLED_CALLS["openai-chat"].update({
+    "langchain": ({"type": "tool_call", "id": "i", "name": "f", "args": {"city": "Oslo"}}, "i"),
+    "langchain invalid": ({"type": "invalid_tool_call", "id": "i", "name": "f", "args": ARGUMENTS_TEXT,
+                           "error": None}, "i"),
+})
+LANGCHAIN_CALL, INVALID_CALL = [SPELLED_CALLS["openai-chat"][key][0] for key in ("langchain", "langchain invalid")]
+SPELLED_MESSAGES["openai-chat"].update({
+    "langchain": SdkObject(type="ai", content=[{"type": "tool_use", "id": "i", "name": "f", "input": {"city": "Oslo"}}],
+                           additional_kwargs={}, invalid_tool_calls=[], tool_calls=[LANGCHAIN_CALL]),
+    "langchain invalid": SdkObject(type="ai", content="", additional_kwargs={}, tool_calls=[],
+                                   invalid_tool_calls=[INVALID_CALL]),
+})
+WITHOUT_CALLS["openai-chat"] += [
+    SdkObject(type="human", content="Hi.", additional_kwargs={}),
+    SdkObject(type="ai", content="", tool_calls=[], invalid_tool_calls=[], additional_kwargs={})]
+UNREADABLE["openai-chat"].append(
+    [SdkObject(type="human", content="x", additional_kwargs={}), SPELLED_MESSAGES["openai-chat"]["langchain"]])
+KEPT_TURNS["openai-chat"].append(
+    (SPELLED_MESSAGES["openai-chat"]["langchain"], {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}))
+
+
+def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
+    langchain = SdkObject(content="Hm.", tool_calls=[],
+                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    messages, calls = toolreg._read_turn(langchain, "openai-chat")
+    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
+    assert parse_tool_calls(messages) == calls
+    assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
+
+
 class LangChainLike:
     """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
 
@@ -9105,6 +9215,7 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
     assert "not today" in runs[0].invoke("create_issue", {"name": "x"}).content
 
 
+@of("extract")
 def test_what_is_registered_later_needs_no_search_and_the_options_stay():
     whole = catalogue().copy(max_result=9, inject={"user": "u-7"}, coerce=False)
     registry = search_registry(whole)
@@ -11002,7 +11113,7 @@ def test_each_api_is_asked_at_its_path_with_its_key_and_answers_in_its_spelling(
     assert sent_body(requests_streamed[0]).get("stream") is (None if api_format == "gemini" else True)
     with serving(json_answer(api["answer"])) as (url, _):        # a server that does not stream is understood
         pieces.clear()
-        model_at(url, api_format, on_delta=pieces.append)(messages=[toolreg._user_message("add", api_format)])
+        model_at(url, api_format, on_delta=pieces.append)(messages=[toolreg._APIS[api_format].user("add")])
         assert pieces == ["42"]
 
 
@@ -11360,8 +11471,8 @@ def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
 def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_ordinary_error():
     ours = {*toolreg.__all__, *dir(ToolRegistry), *dir(Tool)}
     assert not ours & set(toolreg._CALLED_HERE)
-    for (owner, method), words in toolreg._WRITE_FOR_KEYWORDS.items():
-        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(words)
+    for (owner, method), texts in [each for each in toolreg._WRITE_INSTEAD.items() if each[0]]:
+        assert not set(inspect.signature(getattr(owner, method)).parameters) & set(" ".join(texts.values()).split())
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         ToolRegistry(nonsense=1)
     with pytest.raises(AttributeError, match='a ToolRegistry has no "nonsense"'):
@@ -11442,6 +11553,8 @@ HOSTILE = [
     "loop x",
     "as y",
     "M",
+    "model",
+    "registry",
     "+U",
     "\u2028",
     "参数\t值",
@@ -11451,7 +11564,7 @@ HOSTILE = [
 
 def flow_messages(api_format):
     return [
-        toolreg._user_message("hi", api_format),
+        toolreg._APIS[api_format].user("hi"),
         *build_assistant_messages(FLOW_CALLS, api_format=api_format),
         *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
         *toolreg._APIS[api_format].assistant("bye", []),
@@ -11604,10 +11717,11 @@ def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
 
 
 @of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_not_spelled_out():
+def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
     told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
     assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]"
+        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
+        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
 
 
 def test_times_and_media_are_shown_where_results_are_given():
@@ -11618,6 +11732,17 @@ def test_times_and_media_are_shown_where_results_are_given():
     assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
     assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
     assert "0.25" not in trace(flow)
+
+
+@pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
+def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
+    result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
+    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
+    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
+             "        shows data:image/png;base64,iVBORw==")
+    assert trace(flow) == trace(flow, [result]) == shown
+    assert trace(flow, style="html").count("<img") == 1
 
 
 @settings(max_examples=60)
@@ -12265,7 +12390,7 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options).__wrapped__
+    model = toolreg._model_of(options)
     assert (model.api_format, model._url) == (api_format, url)
     sent = "a-secret" in str(model._headers)
     assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
@@ -12345,7 +12470,7 @@ def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypa
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
     options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat").__wrapped__
+    model = toolreg._model_of(options, api_format="openai-chat")
     assert model._url == "https://api.openai.com/v1/chat/completions"
 
 

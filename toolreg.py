@@ -29,8 +29,9 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-async, elsewhere, schema, formats, notes, types, contracts, strict, responses, anthropic, gemini,
-streams, importers, classes, langchain, network, openapi, find, mcp, serve, http, switch, cli.
+async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
+responses, anthropic, gemini, streams, importers, classes, langchain, network, openapi, find, mcp,
+serve, http, switch, cli.
 """
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ __all__ = [
     "ToolCall", "ToolResult", "Answer", "Media",
     "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "extract", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "scripted_model",
 ]
 
 
@@ -92,8 +93,12 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "classes": "class_tools register_from_class", "langchain": "langchain_tools register_from_langchain",
-    "strict": "strict", "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
+    "extract": "extract",
+    "classes": "class_tools register_from_class",
+    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
+    "strict": "strict", "roots": "branches-at-the-root",
+    "spellings": "other-calls sdk-object",
+    "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "streams": "collect_stream acollect_stream", "importers": "",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
@@ -201,7 +206,7 @@ class ToolRegWarning(UserWarning):
 
 def _place(path: Iterable[str | int]) -> str:
     """Spell a path as a reader writes it: `items[2].price`; the root is `(root)`."""
-    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if key.isidentifier() else f"[{_shown(key)}]"
+    parts = [f"[{key}]" if isinstance(key, int) else f".{key}" if str(key).isidentifier() else f"[{_shown(str(key))}]"
              for key in path]
     return "".join(parts).lstrip(".") or "(root)"
 
@@ -320,13 +325,13 @@ _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", typ
 
 def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
     """Copy a JSON value, so that nobody shares it; a ValueError where it is nested too deeply or in itself."""
-    if not isinstance(value, (dict, list, tuple)):
-        return value
     if not levels:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         return {key: item if type(item) in _SCALARS else _copied(item, levels - 1) for key, item in value.items()}
-    return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [item if type(item) in _SCALARS else _copied(item, levels - 1) for item in value]
+    return value
 
 
 # ---------------------------------------------------------------------------
@@ -438,10 +443,9 @@ def _change_schemas(keyword: str, argument: Any, change: Callable[..., Any]) -> 
     """Give a keyword's argument with each schema in it changed: by change(schema, steps in the argument)."""
     if keyword in _MAPS and isinstance(argument, dict):
         return {name: change(sub, name) for name, sub in argument.items()}
-    if keyword in _HOLDERS:
-        many = isinstance(argument, list)
-        return [change(sub, index) for index, sub in enumerate(argument)] if many else change(argument)
-    return argument
+    if keyword in _HOLDERS and isinstance(argument, list):
+        return [change(sub, index) for index, sub in enumerate(argument)]
+    return change(argument) if keyword in _HOLDERS else argument
 
 
 def _subschemas(schema: dict[str, Any]) -> list[Any]:
@@ -740,10 +744,10 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         meant = next(near, None)
         memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    faults = [sub.faults(sub.nearest(value)) for sub in subs]
-    expected = dict.fromkeys(map(_other_type, faults))
+    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
     if "" not in expected:
         return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    faults = [sub.faults(sub.nearest(value)) for sub in subs]
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -754,11 +758,6 @@ def _other_type(faults: list[ValidationError]) -> str:
     """Give the type that is wanted where the value has another one."""
     return next((fault.message.rpartition(" is not ")[2] for fault in faults
                  if fault.keyword == "type" and not fault.path), "")
-
-
-def _all_of(subs: list[_Node], node: _Node) -> _Rule:
-    return _Rule(None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-                 functools.reduce(_both, [sub.usable_table() for sub in subs]))
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -822,7 +821,11 @@ _KEYWORDS: dict[str, _Row] = {
         _only([dict], lambda value: all(map(sub.fits, value))))),
     "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
         (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items), "allOf": (_SCHEMAS, _all_of), "anyOf": (_SCHEMAS, _choice),
+    "items": (_SCHEMA, _items),
+    "allOf": (_SCHEMAS, lambda subs, _: _Rule(
+        None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
+        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+    "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
         _only(_ANYTHING, lambda value: not sub.fits(value)), "must not fit", sub.schema)),
@@ -852,23 +855,24 @@ class _Node:
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
+        self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
-        """Make the rules, and join what they demand."""
-        self.started, rows = True, self.compiler.rows(self)
-        schema = self.schema if isinstance(self.schema, dict) else {}
+        """Make the rules, once, and join what they demand."""
+        if self.started:
+            return
+        self.started, rows, words = True, self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        found = [keyword for keyword in schema if keyword in rows]
-        for keyword in found if len(found) < 2 else [keyword for keyword in rows if keyword in schema]:
-            if _FORMS[rows[keyword][0]](schema[keyword]):
-                self.arguments[keyword] = self.compiled(keyword, schema[keyword])
+        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+            if _FORMS[rows[keyword][0]](words[keyword]):
+                self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
-                self.report(f"is not {rows[keyword][0]} (was {_shown(schema[keyword])})", keyword)
+                self.report(f"is not {rows[keyword][0]} (was {_shown(words[keyword])})", keyword)
         for keyword, argument in self.arguments.items():
             self.keyword, make = keyword, rows[keyword][1]
             try:
@@ -898,8 +902,7 @@ class _Node:
         return _change_schemas(keyword, argument, node)
 
     def report(self, problem: str, *steps: str | int) -> None:
-        path: list[str | int] = [step if isinstance(step, int) else str(step) for step in (*self.where, *steps)]
-        self.compiler.problems.append(f"{_place(path)}: {problem}")
+        self.compiler.problems.append(f"{_place((*self.where, *steps))}: {problem}")
 
     def usable_table(self) -> _Table:
         """Give the table; where it is not there yet, or asks too much, one that asks this node, once per value."""
@@ -966,9 +969,7 @@ class _Compiler:
     def compile(self, schema: Any) -> _Node:
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
-            node = self.waiting.pop()
-            if not node.started:
-                node.build()
+            self.waiting.pop().build()
         if self.problems:
             raise SchemaError("; ".join(self.problems[:SHOWN_NAMES]))
         for node in self.nodes.values() if self.guarded else ():
@@ -991,9 +992,8 @@ class _Compiler:
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
-        schema = node.schema if isinstance(node.schema, dict) else {}
-        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in schema) < 2
-        for word in schema:
+        alone = sum(_KEYWORDS.get(word, ("", None))[1] is not None for word in node.words) < 2
+        for word in node.words:
             if word in self.other_words and not (alone and word == "$ref"):
                 raise SchemaError(f"{word}: in an older draft, {_needs_chapter('$schema')}")
             if word not in _KEYWORDS and _CHAPTER_OF.get(word) == "schema":
@@ -1017,9 +1017,9 @@ class _Compiler:
             node = self.nodes[key] = _Node(self, schema, home, where)
             if len(self.nodes) > MAX_SCHEMAS:
                 raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if not node.started and later and self.depth > 20:
+        if later and self.depth > 20:
             self.waiting.append(node)
-        elif not node.started:
+        else:
             self.depth += 1
             node.build()
             self.depth -= 1
@@ -1253,23 +1253,23 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-class _Form(NamedTuple):
+class _Form:            # and no NamedTuple, nor is _Field: that would read each annotation at import, which takes long
     """Pair the schema of a type with the reader of its JSON; readers get only JSON that fits the schema."""
 
-    schema: dict[str, Any]
-    read: _Reader = _as_it_is
-    hashable: bool = True
+    def __init__(self, schema: dict[str, Any], read: _Reader = _as_it_is, hashable: bool = True) -> None:
+        self.schema, self.read, self.hashable = schema, read, hashable
 
 
-class _Field(NamedTuple):
-    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
+class _Field:
+    """Describe what an object or a function takes by name; a default without JSON form is not shown.
 
-    name: str
-    annotation: Any
-    default: Any = _REQUIRED
-    text: str = ""
-    notes: tuple[Any, ...] = ()                 # as in Annotated
-    make_default: Callable[[], Any] | None = None       # for each call, where the function itself would not
+    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
+    """
+
+    def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
+        self.name, self.annotation, self.default, self.text = name, annotation, default, text
+        self.notes: tuple[Any, ...] = ()
+        self.make_default: Callable[[], Any] | None = None
 
 
 class _InjectedMark:
@@ -1287,26 +1287,27 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(keys: Iterable[str | int], readers: Iterable[_Reader], parts: Iterable[Any]) -> list[Any]:
-    """Read all parts, or raise all that is wrong. Once each: twice at every level would be endless."""
-    values, errors = [], []
-    for key, read, part in zip(keys, readers, parts):
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Sequence[str] | None = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+
+    Once each: twice at every level would be endless.
+    """
+    errors: list[ValidationError] = []
+    for key, read in readers:
         try:
-            values.append(read(part))
+            whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
-            errors += [ValidationError(each.message, (key, *each.path)) for each in unfit.errors]
+            place = names[key] if names else key
+            errors += [ValidationError(each.message, (place, *each.path)) for each in unfit.errors]
     if errors:
         raise _unfit(*errors)
-    return values
+    return whole
 
 
 def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
     """Make the reader of an object: it gives a copy in which each named value is read."""
-    def read(value: Any) -> Any:
-        names = [name for name in readers if name in value]
-        parts = _read_parts(names, [readers[name] for name in names], [value[name] for name in names])
-        return {**value, **dict(zip(names, parts))}
-    return read if readers else _as_it_is
+    return (lambda value: _read_parts(dict(value), [
+        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
 
 
 def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
@@ -1458,7 +1459,7 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 def _reads_array(construct: Callable[[Iterable[Any]], Any], read: _Reader) -> _Reader:
     if read is _as_it_is:
         return _as_it_is if construct is list else construct
-    return lambda value: construct(_read_parts(itertools.count(), itertools.repeat(read), value))
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(read))))
 
 
 def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
@@ -1483,18 +1484,15 @@ def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
         items = {"items": forms[0].schema if forms else {}}         # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
     reads = [form.read for form in forms]
-    return _Form(schema, lambda value: tuple(_read_parts(itertools.count(), reads, value)), hashable)
+    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(reads))), hashable)
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    schema = {"type": "object", "additionalProperties": item.schema or True}
-
-    def read(value: Any) -> Any:
-        return dict(zip(value, _read_parts(value, itertools.repeat(item.read), value.values())))
-    return _Form(schema, _as_it_is if item.read is _as_it_is else read, hashable=False)
+    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
+                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1504,9 +1502,8 @@ def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
         forms = others                              # null need not be said twice
     if len(forms) == 1:
         return forms[0]
-    schemas, reads, hashable = zip(*forms)
-    read = _as_it_is if set(reads) == {_as_it_is} else _reads_union(forms, build.definitions)
-    return _Form({"anyOf": list(schemas)}, read, all(hashable))
+    read = _as_it_is if all(form.read is _as_it_is for form in forms) else _reads_union(forms, build.definitions)
+    return _Form({"anyOf": [form.schema for form in forms]}, read, all(form.hashable for form in forms))
 
 
 def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
@@ -1587,9 +1584,9 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
-    if field.default is _REQUIRED or type(field.default) in _SCALARS:
-        return field
-    return (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)       # type: ignore[no-any-return]
+    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
+        (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)
+    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1636,10 +1633,10 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> the field that has both
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], _Field]]] = [
+# a default that is a note -> what makes both of it in its field
+_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
     (lambda default: hasattr(type(default), "is_required"),
-     lambda field: field._replace(default=_SOME_DEFAULT, notes=(field.default,))),
+     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
 ]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
@@ -1682,8 +1679,8 @@ class _Builder:
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
-        origin = None if is_class else typing.get_origin(annotation)
-        head, args = (annotation, ()) if origin is None else (origin, getattr(annotation, "__args__", ()))
+        head = annotation if is_class else typing.get_origin(annotation) or annotation
+        args = () if head is annotation else getattr(annotation, "__args__", ())
         try:
             row = _row_of(head)
         except TypeError:                               # what cannot be hashed, as [int], is no type
@@ -1740,36 +1737,35 @@ class _Builder:
         """Give the form of a named type, made where it is first met; `inline`: in place, unless it holds itself."""
         if key in self.forms:
             known = self.forms[key] or _Form({}, lambda value: self.forms[key].read(value))  # type: ignore[union-attr]
-            return known._replace(schema=self.refer(key, name))
+            return _Form(self.refer(key, name), known.read, known.hashable)
         self.forms[key] = None
         place = {} if inline else self.refer(key, name)
         self.forms[key] = form = make()
         if inline and key not in self.places:
             del self.forms[key]
             return form
-        return form._replace(schema=place or self.refer(key, name))
+        return _Form(place or self.refer(key, name), form.read, form.hashable)
 
     def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
         """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
         properties: dict[str, Any] = {}
         required, readers, all_hashable, place = [], {}, True, self.place
-        for name, annotation, default, text, notes, _ in rows:
-            self.place = owner + name
-            form = functools.reduce(self.noted, notes, self.form(annotation))
-            text = form.schema.pop("description", text)
+        for each in rows:
+            self.place, default = owner + each.name, each.default
+            form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
+            text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
                 form = _union_of([form, _Form(dict(_NULL))], self)
-            schema, read, hashable = form
-            properties[name] = schema
+            properties[each.name] = schema = form.schema
             if text:
                 schema["description"] = text
             if default is _REQUIRED:
-                required.append(name)
+                required.append(each.name)
             elif default is not _SOME_DEFAULT:
                 self.show_default(schema, default)
-            if read is not _as_it_is:
-                readers[name] = read
-            all_hashable = all_hashable and hashable
+            if form.read is not _as_it_is:
+                readers[each.name] = form.read
+            all_hashable = all_hashable and form.hashable
         self.place = place
         needed = {"required": required} if required else {}
         whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -1822,7 +1818,7 @@ def _form_of(annotation: Any) -> _Form:
     form = build.form(annotation)
     schema = build.finish(form.schema)
     build.check("schema_of")
-    return form._replace(schema=schema)
+    return _Form(schema, form.read, form.hashable)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:
@@ -2042,9 +2038,9 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
 
 
 def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
-    first = next(iter(parameters), "")
-    if first in ("self", "cls") and takes.offered and takes.offered[0] == _Field(first, _REQUIRED):
-        build.problems.append(f"{first}: is the object of a method (write instance.method, not Class.method)")
+    first = next(iter(takes.offered), None)
+    if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
+        build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
     if TOOLCALL_REASON in parameters or TOOLCALL_REASON in takes.names():
         build.problems.append(f"{TOOLCALL_REASON}: is what a model's reason is called (write another name)")
     for name in takes.injected:
@@ -2229,7 +2225,7 @@ class ToolResult:
 
 # ---------------------------------------------------------------------------
 # 8. The wire: how chat completions spell tools, calls and results
-#    uses 1 2 5 7
+#    uses 1 5 7
 # ---------------------------------------------------------------------------
 API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
@@ -2242,14 +2238,80 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
+class _Format(NamedTuple):
+    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+
+    parts: str | None                       # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any]              # a choice: auto, none or required
+    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
+    call: Callable[[ToolCall], dict[str, Any]]
+    turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
+    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
+        message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
+    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = (       # into another spelling, that of `parts`
+        lambda message, messages, parts: messages)
+
+
+_APIS: dict[str, _Format] = _Formats()
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    turn=lambda message, calls: _chat_turn(message, calls),
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
+        for result in results])
+
+
+def _chat_choice(names: list[str]) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+    return allowed if len(tools) > 1 else tools[0]
+
+
+def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
+    """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
+    if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
+        return None
+    if not calls:
+        return [{"role": "assistant", "content": "", **{
+            key: value for key, value in message.items() if value not in (None, [])}}]
+    again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
+    return [{"role": "assistant", **message, "tool_calls": again}]
+
+
+def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    again, function = {**entry, "id": call.id, "type": entry.get("type") or "function"}, entry.get("function")
+    if isinstance(function, dict):
+        again["function"] = {**function, "name": _legal(call.name)}
+        if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
+            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
+    return again
+
+
+# what chapters do where this section does not go on
+_CHAPTERS_DO: dict[str, Callable[..., Any]] = {}
+
+
+def _by_chapter(word: str, subject: str, error: type[Exception] = TypeError) -> Callable[..., Any]:
+    """Give what a chapter does; where it was cut, refuse."""
+    if word not in _CHAPTERS_DO:
+        raise error(str(_needs_chapter(word, subject)))
+    return _CHAPTERS_DO[word]
+
+
 # --- tools out
 # how a tool is spelled, of (the tool, its name and description, its parameters as a plain object, strict)
 _TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
 _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
-# the row "strict" says the parameters of a tool in strict mode, or gives None where they cannot be said so;
-# the row "draft" says what names its draft in the words of the newest one
-_MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any] | None]] = {}
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
@@ -2269,8 +2331,8 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     for tool in tools:
         known = tool.metadata
         parameters = tool.parameters
-        if "$schema" in parameters and "draft" in _MODES and api_format in _APIS:
-            parameters = _MODES["draft"](tool, parameters) or {}
+        if "$schema" in parameters and api_format in _APIS:
+            parameters = _by_chapter("$schema", '"$schema"', SchemaError)(parameters)
         parameters = _object_root(parameters, merged=api_format in _APIS)
         asked = think_augment if known.think_augment is None else known.think_augment
         if asked:
@@ -2282,57 +2344,22 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     return schemas
 
 
+def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
+    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
+    branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if merged and word in parameters), None)
+    subject = f'"{branched}" at the root'
+    plain = _by_chapter("branches-at-the-root", subject, SchemaError)(parameters) if branched else parameters
+    kept = {keyword: value for keyword, value in plain.items() if not merged or keyword not in _NOT_AT_THE_ROOT}
+    return dict({"type": "object", "properties": {}, **kept}, type="object")
+
+
 def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
     """Spell the parameters in OpenAI's words; `strict` is left out where nobody spoke of it."""
     if strict is None:
         return {"parameters": parameters}
-    if strict and "strict" not in _MODES:
-        raise ToolDefinitionError(f'tool "{tool.name}": {_needs_chapter("strict")}')
-    said = _MODES["strict"](tool, parameters) if strict else None
+    subject = f'tool "{tool.name}": "strict"'
+    said = _by_chapter("strict", subject, ToolDefinitionError)(tool, parameters) if strict else None
     return {"parameters": said or parameters, "strict": said is not None}
-
-
-def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
-    """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
-    if merged and not parameters.keys().isdisjoint(("$ref", *_NOT_AT_THE_ROOT)):
-        flat = _flat(parameters, parameters, {})
-        parameters = {keyword: value for keyword, value in flat.items() if keyword not in _NOT_AT_THE_ROOT}
-    return dict({"type": "object", "properties": {}, **parameters}, type="object")
-
-
-def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
-
-    `known` holds what references came to; one that is met again inside itself adds nothing.
-    """
-    flat = dict(schema) if isinstance(schema, dict) else {}
-    reference = flat.pop("$ref", None)
-    if reference is not None and reference not in known:
-        known[reference] = {}
-        known[reference] = _flat(_target(root, reference), root, known)
-    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
-    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
-    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
-        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
-        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
-            options.setdefault(name, []).append(said)
-        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
-        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
-                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
-        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
-    return flat
-
-
-def _target(root: dict[str, Any], reference: str) -> Any:
-    try:                                    # nothing is fetched
-        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        return {}
-
-
-def _any_of(schemas: list[Any]) -> Any:
-    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
-    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
 
 
 def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
@@ -2351,53 +2378,6 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 
 
 # --- messages out
-class _Format(NamedTuple):
-    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
-
-    parts: str | None                       # where a message has its calls; None: they are items on their own
-    word: Callable[[str], Any]              # a choice: auto, none or required
-    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
-    call: Callable[[ToolCall], dict[str, Any]]
-    again: Callable[[dict[str, Any], ToolCall], dict[str, Any]]     # a call as it came, but for what no API takes back
-    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]          # of a text and spelled calls
-    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
-    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
-        message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
-    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = (      # into another spelling, that of `parts`
-        lambda message, messages, parts: messages)
-
-
-_APIS: dict[str, _Format] = _Formats()
-_APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
-    call=lambda call: {"id": call.id, "type": "function",
-                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
-    again=lambda part, call: _chat_again(part, call),
-    # content "" on purpose: some servers fail on null
-    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
-    results=lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results])
-
-
-def _chat_choice(names: list[str]) -> dict[str, Any]:
-    tools = [{"type": "function", "function": {"name": name}} for name in names]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
-    return allowed if len(tools) > 1 else tools[0]
-
-
-def _chat_again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
-    if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name)}
-        if _is_cut(call):                   # an object stays one: Ollama takes nothing else
-            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
-    return again
-
-
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
     calls, api = list(calls), _APIS[api_format]
@@ -2413,8 +2393,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
     return api.results(results) if results else []
 
 
-def _user_message(text: str, api_format: str) -> dict[str, Any]:
-    return _APIS[api_format].user(text)
+_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 
 
 def _text(call: ToolCall) -> str:
@@ -2431,10 +2411,6 @@ def _kept(call: ToolCall) -> dict[str, Any]:
     return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 
-def _is_cut(call: ToolCall) -> bool:
-    return call.arguments == _CUT
-
-
 def _legal(text: str, longest: int = 64) -> str:
     """Spell a name, or an id, in the characters that all APIs take back, whatever a model made up."""
     return re.sub("[^a-zA-Z0-9_-]", "_", text)[:longest] or "_"
@@ -2449,28 +2425,12 @@ def _is_made_up(call_id: str) -> bool:
 
 
 # --- calls in
-# (format to answer in, the call's `type`, the part with name and arguments, the arguments' key), most specific first;
-# any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
-_SPELLINGS: list[tuple[str, tuple[Any, ...], str, str]] = [
-    ("openai-chat", (...,), "function", "arguments"),                           # whatever its type says
-    ("openai-chat", ("custom",), "custom", "input"),                            # offered by nobody here: it is answered
-    ("openai-chat", ("tool_call", "invalid_tool_call"), "", "args"),            # LangChain
-    ("openai-chat", ("function", None), "", "args"),
-    ("openai-chat", ("function", None), "", "arguments"),
-]
-_ANSWERED_AS: dict[str, str] = {}           # class of a message -> the format to answer in, where it has one of its own
-_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
-_ARGUMENTS_KEYS = ("arguments", "args", "input")
-_OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
-# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
-_WAITING: dict[Any, Callable[[Any], str | None]] = {}
-_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
-_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
-_INCOMPLETE = ("in_progress", "incomplete")
 # reasons for an end: after these what did not come may have been meant; after those nothing is to be run
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
-_TAKEN_BACK = frozenset(("refusal", "content_filter"))
+_TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
+                        "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
+_PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
 _REASONS = ("finish_reason", "finishReason", "stop_reason", "done_reason", "status")
 _UNREADABLE = "{} (got {}; give one assistant message, a response or a list of calls, and api_format= if it is unclear)"
 _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "assistant", "content": …}}; '
@@ -2489,153 +2449,109 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    entries = response.get("tool_calls") if type(response) is dict else response
-    calls = _plain_calls(entries) if type(entries) is list else None
-    if calls:
-        return api_format or "openai-chat", calls
-    message, reasons = _message_in(response)
-    found = [(entry, *spelling) for entry in _entries(message) if (spelling := _spelling_of(entry))]
-    formats = sorted({spelled for _, spelled, *_ in found})
-    if len(formats) > 1 and api_format is None:
-        raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    calls = [_call_of(entry, part, key) for entry, _, part, key in found]
-    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or _ANSWERED_AS.get(type(message).__name__) or (formats or API_FORMATS)[0], [
-        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
+    spelled, calls, reasons = "openai-chat", _chat_calls(response), set[str]()
+    if calls is None:
+        response, reasons = _message_in(_on_the_wire(response))
+        calls = _chat_calls(response)
+    if calls is None:
+        spelled, calls = _by_chapter("other-calls", f"{_shown(response)} is spelled so that it")(response, api_format)
+    if reasons:
+        never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+        calls = [replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call
+                 for call in calls]
+    return api_format or spelled, calls
 
 
-def _plain_calls(entries: list[Any]) -> list[ToolCall] | None:
-    """Read the commonest spelling without the table, since every call passes here; None for any other."""
+def _chat_calls(said: Any) -> list[ToolCall] | None:
+    """Read the calls of an assistant message, or of its list of calls; None for what is spelled otherwise."""
+    entries: Any = said.get("tool_calls") if type(said) is dict else said
+    if not entries and type(said) is dict:
+        in_words = said.get("role") == "assistant" and isinstance(said.get("content"), (str, type(None)))
+        return [] if in_words and not any(_at(value, "name") for value in said.values()) else None
     calls = []
     try:
         for entry in entries:
-            function, call_id = entry["function"], entry["id"]
-            name, arguments = function["name"], function["arguments"]
-            if type(call_id) is not str or type(name) is not str or _AS_TEXT in arguments:
-                return None
-            calls.append(ToolCall(call_id or _fresh_id(), name, arguments))
-    except (TypeError, LookupError):
+            if not isinstance(entry, ToolCall):
+                function = entry["function"]
+                arguments = function["arguments"] if len(function) > 1 else None
+                entry = _made_call(entry.get("id"), function["name"], arguments)
+            calls.append(entry)
+    except (AttributeError, LookupError, TypeError):
         return None
     return calls
 
 
-def _at(thing: Any, key: str, default: Any = None) -> Any:
-    """Give what a dict has under a key, or an SDK's object as an attribute; some have an object for none."""
-    value = thing.get(key, default) if isinstance(thing, (dict, Mapping)) else getattr(thing, key, default)
-    return default if type(value).__name__ in _ABSENT else value
-
-
-def _list_at(thing: Any, key: str) -> list[Any]:
-    """Give the list under a key; [] for none, or for the text that may be a content instead."""
-    value = _at(thing, key)
-    if not isinstance(value, (list, tuple, type(None))) and not (isinstance(value, str) and key == "content"):
-        raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
-    return [] if isinstance(value, str) else list(value or ())
-
-
-def _spelling_of(entry: Any) -> tuple[str, Any, str] | None:
-    """Give (the format to answer in, the part with name and arguments, the arguments' key), or None for no call."""
-    kind = _type_of(entry)
-    if isinstance(kind, str) and kind in _WAITING and _WAITING[kind](entry):
-        return None
-    for api_format, kinds, holder, key in _SPELLINGS:
-        part = _at(entry, holder) if holder else entry
-        of_kind = (kind in kinds or ... in kinds) and part is not None
-        if of_kind and (_at(part, key) is not None or not _has_arguments(part)) and (
-                holder or None not in kinds or None not in (_at(entry, "name"), _at(entry, key))):
-            return api_format, part, key
-    return None
-
-
-def _type_of(entry: Any) -> Any:
-    return "FunctionCall" if type(entry).__name__ == "FunctionCall" else _at(entry, "type")     # an SDK's, on its own
-
-
-def _has_arguments(part: Any) -> bool:
-    return any(_at(part, key) is not None for key in _ARGUMENTS_KEYS)
-
-
-def _call_of(entry: Any, part: Any, key: str) -> ToolCall:
-    if isinstance(entry, ToolCall):
-        return entry
-    _check_copy(entry)
-    arguments, name = _at(part, key), _at(part, "name")
-    more = _at(part, "willContinue") or _at(part, "will_continue") or _at(entry, "status") in _INCOMPLETE
-    if more and not (isinstance(arguments, str) and arguments.strip(" {}")):
-        arguments = _CUT
-    call_id = _at(entry, "call_id") or _at(entry, "id") or _at(part, "id")      # Responses: `id` is the item's
+def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
+    """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
     call = ToolCall(str(call_id or _fresh_id()), str(name or ""), arguments)
-    as_text = call.arguments.get(_AS_TEXT) if isinstance(call.arguments, dict) and len(call.arguments) == 1 else None
-    return replace(call, arguments=as_text) if isinstance(as_text, str) else call
+    if len(call.arguments) == 1 and _AS_TEXT in call.arguments and isinstance(call.arguments, dict):
+        return replace(call, arguments=str(call.arguments[_AS_TEXT]))
+    return call
 
 
-def _entries(message: Any) -> list[Any]:
-    """Give what may be calls: the parts of the one message, or the entries of a list of calls."""
-    entries = _list_at(message, "tool_calls") + _list_at(message, "invalid_tool_calls")
-    in_parts = not entries and any(_at(message, key, ...) is not ... for key in _OF_MESSAGES)
-    if in_parts:
-        entries = _list_at(message, "parts") or _list_at(message, "content")
-    mixed = in_parts or not entries         # with texts, and with calls of the provider's own
-    if not in_parts and not entries:
-        entries = list(message) if isinstance(message, (list, tuple)) else [message]
-    for entry in [message] * in_parts + [entry for entry in entries if not _spelling_of(entry)]:
-        fault = _hidden_call(entry) or ("" if in_parts or (mixed and _is_beside_calls(entry)) else "no tool call")
-        if fault:
-            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
-    return entries
+def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
+    """Copy what came as JSON values whose text is UTF-8; only ToolCalls stay, and what is nested without end."""
+    if isinstance(thing, str):
+        return _printable(thing)
+    if type(thing) in _SCALARS or isinstance(thing, ToolCall) or id(thing) in around or len(around) > 2 * MAX_DEPTH:
+        return thing
+    around = (*around, id(thing))
+    if isinstance(thing, Mapping):
+        return {_printable(str(key)): _on_the_wire(each, around) for key, each in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_on_the_wire(each, around) for each in thing]
+    _check_copy(thing)
+    return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
 
 
-def _is_beside_calls(entry: Any) -> bool:
-    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
-    kind = _at(entry, "type")
-    if _at(entry, "role") is not None or _at(entry, "additional_kwargs") is not None:
-        return kind == "message" and not any(map(_spelling_of, _list_at(entry, "content")))
-    return _at(entry, "text") is not None or isinstance(kind, str)
-
-
-def _hidden_call(thing: Any) -> str | None:
-    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
-    read = [word for _, kinds, *_ in _SPELLINGS for word in kinds if word]
-    held = thing if isinstance(thing, Mapping) else getattr(thing, "__dict__", {})
-    words = [_type_of(thing)]
-    if isinstance(words[0], str) and words[0] in _WAITING and (fault := _WAITING[words[0]](thing)):
-        return fault
-    for key, each in held.items():
-        if _at(each, "name") is not None and (_has_arguments(each) or _needs_chapter(key)):
-            words += [_type_of(each), key, "function"]
-    unread = [_needs_chapter(word) for word in words if word not in read]
-    return next(filter(None, unread), "a call in an unknown spelling" if any(word in read for word in words) else None)
+def _encodable(value: Any) -> Any:
+    """Give what goes out with text that is UTF-8, whatever surrogates a stranger or a model let stand alone."""
+    try:
+        return value if "\\ud" not in _write_json(value) else _on_the_wire(value)      # as which they are spelled
+    except (TypeError, ValueError, RecursionError):
+        return value                        # something in it is no JSON
 
 
 def _message_in(response: Any) -> tuple[Any, set[str]]:
     """Take (the message, or the items of Responses; why it ended) out of a response, or of a list with nothing else."""
     reasons = []
     for key in ("choices", "candidates", "output", "message", "content"):
-        if isinstance(response, (list, tuple)) and len(response) == 1:
+        if isinstance(response, list) and len(response) == 1:
             response = response[0]
         reasons += [_at(response, name) for name in _REASONS] + [_at(_at(response, "incomplete_details"), "reason")]
         inner = _at(response, key)
-        if key in ("choices", "candidates") and isinstance(inner, (list, tuple)):
-            inner = inner[:1]               # one of several answers is enough
-        whole: tuple[type, ...] = (str, type(None), list, tuple) if key in ("message", "content") else (str, type(None))
-        if not isinstance(inner, whole):
+        if isinstance(inner, list) and key in ("choices", "candidates", "output"):
+            response = inner if key == "output" else inner[:1]      # one of several answers is enough
+        elif not isinstance(inner, (list, str, type(None))):
             response = inner
-    return response, {str(getattr(reason, "value", reason)).lower() for reason in reasons if reason}
+    return response, {str(reason).lower() for reason in reasons if reason}
+
+
+def _at(thing: Any, key: str) -> Any:
+    return thing.get(key) if isinstance(thing, dict) else None
+
+
+def _text_in(message: Any) -> str:
+    content = _at(message, "content")
+    parts = content if isinstance(content, list) else ()
+    texts = [content] if isinstance(content, str) else [
+        part if isinstance(part, str) else _at(part, "text") for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
     """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
 
-    The message is appended as it came, but for what an API would not take back. What is spelled otherwise, as
-    LangChain's, is translated. An answer that failed, or was blocked, is a ToolRegError.
+    The message is appended as it came, but for what an API would not take back. What is spelled otherwise is
+    translated. An answer that failed, or was blocked, is a ToolRegError.
     """
-    api = _APIS[api_format]
+    api, answer = _APIS[api_format], _on_the_wire(answer)
     if (why := api.no_answer(answer)) is not None:
-        raise ToolRegError(f"the model gave no answer: {_shown(_wire(why))}")
+        raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
         (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
-        if message in ([], ()) or _at(message, "role") not in (None, "assistant", "model"):
+        if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
         raise TypeError(_MODEL_GAVE.format(_shown(answer))) from error
@@ -2643,70 +2559,11 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    foreign = (calls and spelled != api_format) or _at(answer, "invalid_tool_calls") is not None
-    messages = None if foreign else _as_it_came(_wire(message), iter(calls), api)
-    if messages is None:                    # LangChain takes no text that is no object back
+    messages = api.turn(message, calls) if spelled == api_format or not calls else None
+    if messages is None:
         messages = _APIS[spelled].translated(message, api.assistant(
             _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
-    kept = [each for each in messages if api.parts == "tool_calls" or each.get(api.parts or "", ...) not in ([], "")]
-    return [_encodable(each) for each in kept], calls
-
-
-def _text_in(message: Any) -> str:
-    content = _at(message, "content")
-    texts = [content] if isinstance(content, str) else [_at(part, "text") for part in _list_at(message, "content")]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _as_it_came(message: Any, calls: Iterator[ToolCall], api: _Format) -> list[dict[str, Any]] | None:
-    """Copy a message with the ids of its calls, without empty texts; None where the message is spelled otherwise."""
-    def filled(parts: Iterable[Any]) -> list[Any]:
-        wired = [part for part in map(_wire, parts) if not _is_blank(part)]
-        return [api.again(part, next(calls)) if _spelling_of(part) else part for part in wired]
-    key = api.parts
-    if key is None:
-        return filled(message if isinstance(message, (list, tuple)) else [message])
-    if not isinstance(message, dict) or (key not in message if key != "tool_calls" else _spelling_of(message)):
-        return None
-    kept = message if key == "tool_calls" else {key: message[key]}
-    copy = {"role": "model" if key == "parts" else "assistant", **kept}
-    return [{**copy, key: filled(copy[key])} if isinstance(copy.get(key), (list, tuple)) else copy]
-
-
-def _is_blank(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return False
-    said = {key for key in part if part[key] is not None}
-    return "text" in part and said <= {"type", "text"} and not str(part["text"] or "").strip()
-
-
-def _wire(thing: Any) -> Any:
-    """Turn an SDK's object into what it was on the wire, without what the SDK added for the program."""
-    dump = getattr(thing, "model_dump", None)
-    return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_added_by_sdk(thing)) if dump else thing
-
-
-def _added_by_sdk(thing: Any) -> Any:
-    """Give what an object, and those in it, name in `__api_exclude__`, in pydantic's spelling."""
-    if isinstance(thing, (list, tuple)):
-        return {at: inner for at, each in enumerate(thing) if (inner := _added_by_sdk(each))}
-    held = getattr(thing, "__dict__", {}) if hasattr(thing, "model_dump") else {}
-    return {**{key: inner for key, each in held.items() if (inner := _added_by_sdk(each))},
-            **dict.fromkeys(getattr(thing, "__api_exclude__", None) or (), True)}
-
-
-def _encodable(value: Any) -> Any:
-    """Give a JSON value whose text is UTF-8, whatever surrogates a server, a tool or a model let stand alone."""
-    try:
-        if "\\ud" not in _write_json(value):    # which spells them so; the commonest case, and quicker than a walk
-            return value
-    except (TypeError, ValueError, RecursionError):
-        pass                                # something in it is no JSON
-    if isinstance(value, str):
-        return _printable(value)
-    if isinstance(value, dict):
-        return {_printable(str(key)): _encodable(each) for key, each in value.items()}
-    return [_encodable(each) for each in value] if isinstance(value, list) else value
+    return messages, calls
 
 
 # ---------------------------------------------------------------------------
@@ -2727,7 +2584,7 @@ _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
 def _check_option(option: str, owner: Any, said: str = "{}") -> None:
-    """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
+    """Refuse an option that is wrong; one that no row knows is of a chapter that was cut."""
     fault = _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
@@ -2835,6 +2692,7 @@ class Tool(_Extended):
         try:
             self.__dict__["parameters"] = _copied(given)
             self.__dict__["_validator"] = Validator(self.parameters)
+            _object_root(self.parameters)   # refused where a chapter has to say it
         except ValueError as error:
             raise ToolDefinitionError(f"{subject}: {error}") from None
 
@@ -2950,9 +2808,9 @@ def _finished(value: Any) -> Any:
 
 
 class _Outcome(NamedTuple):
-    """What a call came to, on its way from one thread, loop or process to another: a value, or an exception.
+    """What a call came to, a value or an exception, on its way between threads, loops or processes.
 
-    Futures refuse some exceptions (StopIteration), and loops die of others (SystemExit): values always arrive.
+    As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
     """
 
     value: Any
@@ -3042,20 +2900,17 @@ _CUT_RESULT = "{}\n[cut here: {} more characters]"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
-_RANKED = 100                               # names that are compared letter by letter with one that is unknown
 _clock = time.perf_counter
 _Jobs = deque[tuple[int, ToolCall]]         # calls with their places in the turn
-_NONE = _Jobs()
 
 
 class ToolRegistry(_Extended):
     """Tools by name: shows their schemas to a model and answers its calls, one result per call.
 
-    `tools`: functions or Tools to begin with · `think_augment`: ask for a reason · `coerce`: mend what models
-    often misspell ("3" for 3) · `max_workers`: calls of one turn at once · `executor`: a
-    concurrent.futures.Executor for the functions · `inject`: parameter -> value or ContextVar, for every tool that
-    declares it Injected · `max_result`: characters of a result, at most · `before_call(call, reason)`: may
-    raise to deny · `after_call(call, result)`.
+    `think_augment`: ask for a reason · `coerce`: mend what models often misspell ("3" for 3) · `max_workers`: calls of
+    one turn at once · `executor`: a concurrent.futures.Executor for the functions · `inject`: parameter -> value or
+    ContextVar, for every tool that declares it Injected · `max_result`: characters of a result, at most ·
+    `before_call(call, reason)`: may raise to deny · `after_call(call, result)`.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3266,9 +3121,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        `calls`: what parse_tool_calls reads. Several calls run at once, on at most `max_workers` daemon threads; a tool
-        with parallel=False runs on this one. An exception that is no Exception (Ctrl-C, SystemExit) passes
-        through at once and carries `.results`: a ToolResult or None per call.
+        Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
+        Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         workers = None if max_workers is None else _checked_count("max_workers", max_workers)
         return self._execute(parse_tool_calls(calls, api_format=api_format), workers, _checked_executor(executor))
@@ -3277,43 +3131,46 @@ class ToolRegistry(_Extended):
         """Answer calls that were read already; see execute_tool_calls."""
         results: list[Any] = [None] * len(calls)
         executor = self.executor if executor is None else executor
-        here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(
-            calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
         try:
-            done: Any = self._start(beside, workers or self.max_workers, executor, results) if beside else None
+            if len(calls) == 1:
+                results[0] = contextvars.copy_context().run(self._run, calls[0], executor)
+            else:
+                self._execute_many(calls, workers or self.max_workers, executor, results)
+        except BaseException as error:
+            raise _carrying(error, "after_call", results=results) from error.__cause__
+        return results
+
+    def _execute_many(self, calls: list[ToolCall], workers: int, executor: Any, results: list[Any]) -> None:
+        """Run calls on threads, and here, one after the other, those that must not be moved."""
+        import queue
+        here, beside = self._here_and_beside(calls, 1 if _thread.get_ident() in _LOOP_THREADS else workers)
+        done: Any = queue.SimpleQueue()
+
+        def work() -> None:
+            while beside:
+                place, call = beside.popleft()          # an IndexError, where another was faster, is the end, too
+                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
+                results[place] = outcome.value
+                if outcome.error is not None:
+                    beside.clear()          # now: who waits may still run calls of its own
+                done.put(outcome)
+        try:
+            for _ in range(min(workers, len(beside))):
+                _on_daemon(contextvars.copy_context().run, work)
             for place, call in here:
                 results[place] = contextvars.copy_context().run(self._run, call, executor)
             for _ in range(len(calls) - len(here)):
                 done.get().get()
-        except BaseException as error:
+        finally:
             beside.clear()
-            raise _carrying(error, "after_call", results=results) from error.__cause__
-        return results
 
-    def _shared_out(self, calls: list[ToolCall], workers: int | None) -> tuple[list[tuple[int, ToolCall]], _Jobs]:
+    def _here_and_beside(self, calls: list[ToolCall], workers: int) -> tuple[_Jobs, _Jobs]:
         """Say which calls run here, one after the other, and which beside each other."""
-        here, beside = list[tuple[int, ToolCall]](), _Jobs()
+        here, beside = _Jobs(), _Jobs()
         for place, call in enumerate(calls):
-            tool = None if (workers or self.max_workers) == 1 else self._tools.get(call.name)
-            (beside if tool and tool.metadata.parallel else here).append((place, call))
+            tool = self._tools.get(call.name)
+            (beside if workers > 1 and tool and tool.metadata.parallel else here).append((place, call))
         return here, beside
-
-    def _start(self, jobs: _Jobs, workers: int, executor: Any, results: list[Any]) -> Any:
-        """Run calls on threads; give the queue of their outcomes. After an error no more calls are begun."""
-        import queue
-        done: Any = queue.SimpleQueue()
-
-        def work() -> None:
-            while jobs:
-                place, call = jobs.popleft()            # an IndexError, where another was faster, is the end, too
-                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
-                results[place] = outcome.value
-                if outcome.error is not None:
-                    jobs.clear()            # now: who waits may still run calls of its own
-                done.put(outcome)
-        for _ in range(min(workers, len(jobs))):
-            _on_daemon(contextvars.copy_context().run, work)
-        return done
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3355,17 +3212,13 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
     return error
 
 
-def _words_in(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
-
-
 def _nearest_first(name: str, names: list[str]) -> list[str]:
-    """Sort names by likeness: by shared words and beginning, and the first of these letter by letter."""
-    import difflib
-    words = _words_in(name)
-    names = sorted(names, reverse=True, key=lambda each: (
-        len(words & _words_in(each)), len(os.path.commonprefix((each, name)))))
-    return difflib.get_close_matches(name, names[:_RANKED], _RANKED, 0) + names[_RANKED:]
+    """Sort names by likeness: by how many of all their pairs of letters they share."""
+    def pairs_in(text: str) -> set[str]:
+        return set(map("".join, itertools.pairwise(text.lower())))
+    wanted = pairs_in(name)
+    likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
+    return sorted(names, key=lambda each: -likeness[each])
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -3376,7 +3229,7 @@ def _in_namespace(namespace: str | None, name: str) -> str:
 
 def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
-    given = {key: value for key, value in options.items() if value not in (None, tool.name)}
+    given = {key: value for key, value in options.items() if value is not None and (key, value) != ("name", tool.name)}
     wrong = given.keys() - {"name", "metadata"}
     if wrong:
         raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
@@ -3412,7 +3265,7 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
         raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    kind, text = next((kind, text) for kind, text in texts.items() if isinstance(error, kind))
+    kind, text = next(row for row in texts.items() if isinstance(error, row[0]))
     if kind is Exception and texts is not _DENIED:
         with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
             logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
@@ -3430,8 +3283,8 @@ def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     content, value = value if type(value) is Answer else (value, value)
     parts = content if type(content) is list else [content]
     media = tuple(part for part in parts if type(part) is Media)
-    if not media and (content is value or type(content) is not list):
-        return _content_of(content), value, ()
+    if content is value and not media:
+        return _content_of(value), value, ()
     return "\n".join(repr(part) if type(part) is Media else _content_of(part) for part in parts), value, media
 
 
@@ -3450,29 +3303,25 @@ def _content_of(value: Any) -> str:
 
 def _is_json(value: Any) -> bool:
     """Tell whether a value needs no to_json."""
-    kind = type(value)
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
-        value = value.values()
-    elif kind is not list:
-        return kind in _SCALARS
-    for item in value:
-        if type(item) not in _SCALARS and not _is_json(item):
+    if type(value) is dict:
+        if [key for key in value if type(key) is not str]:
             return False
-    return True
+        value = [*value.values()]
+    if type(value) is list:
+        return not [item for item in value if type(item) not in _SCALARS and not _is_json(item)]
+    return type(value) in _SCALARS
 
 
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
-#    uses 1 4 6 7 8 9 10
+#    uses 1 6 7 8 9 10
 # ---------------------------------------------------------------------------
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
-_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
 _NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
+_MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
+_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3489,45 +3338,42 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
     check what a client sends. Still calling after `max_turns`: MaxTurnsExceeded; whatever ends it carries `.messages`.
     """
-    return _turns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
+    return _turns(_Run(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 def run_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
               tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Run agent_loop to its end; give a copy of the messages with everything appended."""
-    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
-    for _ in _turns(talk):
+    run = _Run(model, messages, registry, max_turns, tool_choice, api_format)
+    for _ in _turns(run):
         pass
-    return talk.history
+    return run.history
 
 
-def _turns(talk: _Talk) -> Iterator[dict[str, Any]]:
+def _turns(run: _Run) -> Iterator[dict[str, Any]]:
+    execute, in_context = run.registry._execute, run.context.run        # that of the caller, whoever takes what is new
     try:
         # 0. go on where the messages end in calls without results
-        results = talk.context.run(talk.registry._execute, _unanswered(talk.history, talk.api_format))
-        yield from talk.append_results(results)
-        for _ in range(talk.max_turns):
+        results = in_context(execute, _unanswered(run.history, run.api_format))
+        yield from run.append_results(results)
+        for _ in range(run.max_turns):
             # 1. ask the model, and append what it says
-            answer = talk.context.run(_asked, talk.model, talk.request())
-            said, calls, is_last = talk.append_answer(answer)
+            answer = in_context(lambda: _finished(run.model(**run.request())))
+            said, calls, is_last = run.append_answer(answer)
             yield from said
             # 2. no calls? then this was its answer
             if is_last:
                 return
             # 3. run the calls, each exactly once, and append the results
-            results = talk.context.run(talk.registry._execute, talk.wanted(calls))
-            yield from talk.append_results(talk.all_results(calls, results))
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+            results = in_context(execute, run.allowed(calls))
+            yield from run.append_results(run.all_results(calls, results))
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
 
 
-def _asked(model: Model, request: dict[str, Any]) -> Any:
-    return _finished(model(**request))
-
-
-class _Talk:
-    """What a loop keeps from turn to turn: the history, and which tool the model has to call."""
+class _Run:
+    """What a loop keeps from turn to turn: the history, and which tools the model is to call."""
 
     def __init__(self, model: Any, messages: Messages, registry: Any, max_turns: Any, choice: Any,
                  api_format: str | None) -> None:
@@ -3536,131 +3382,97 @@ class _Talk:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-        if isinstance(messages, Mapping):
-            raise TypeError("messages: must be a list of messages, or a text (got one message: write [message])")
-        names = choice if isinstance(choice, list) else [choice]
-        if not names or not all(isinstance(name, str) for name in names):
-            raise TypeError(_NO_CHOICE.format(_shown(choice)))
-        for name in names if isinstance(choice, list) or choice not in ("auto", "none", "required", "any") else ():
+        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.api = _APIS[self.api_format]
+        many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
+        self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
+            list(messages) if many else [])
+        if not (many and all(isinstance(message, dict) for message in self.history)):
+            raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
+        self.model, self.registry = model, registry
+        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
+        self.ask_for(choice)
+        for name in self.names or ():
             if name not in [tool.name for tool in registry._offered()]:
                 raise registry._absence(name)
         for tool in registry:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
             if lacking and tool.name not in registry._disabled:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(lacking[0])}')
-        self.model, self.registry, self.choice = model, registry, choice
-        self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
-        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
-        self.history = [_user_message(messages, self.api_format)] if isinstance(messages, str) else list(messages)
+
+    def ask_for(self, choice: Any) -> None:
+        """Set what the model is told to call: `names` are the only tools that may run, None is any."""
+        names = choice if isinstance(choice, list) else [choice]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise TypeError(_NO_CHOICE.format(_shown(choice)))
+        self.names = _MAY_RUN.get(choice, names) if isinstance(choice, str) else names
+        self.choice = names[0] if len(names) == 1 else "required"
 
     def request(self) -> dict[str, Any]:
         """Give the keywords with which the model is asked."""
-        tools, choice = self.registry.get_schemas(api_format=self.api_format), self.choice
-        if not tools:
-            return {"messages": list(self.history)}
-        wished = choice if isinstance(choice, str) else choice[0] if len(choice) == 1 else "required"
-        return {"messages": list(self.history), "tools": tools,
-                "tool_choice": build_tool_choice(wished, api_format=self.api_format)}
+        asked: dict[str, Any] = {"messages": list(self.history)}
+        if tools := self.registry.get_schemas(api_format=self.api_format):
+            asked.update(tools=tools, tool_choice=build_tool_choice(self.choice, api_format=self.api_format))
+        return asked
 
     def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
         """Give (what is new, its calls, whether it was the last)."""
         said, calls = _read_turn(answer, self.api_format)
         self.history += said
-        return said, calls, not calls and "pause_turn" not in _message_in(answer)[1]    # after which Anthropic goes on
+        return said, calls, not calls and _PAUSED not in _message_in(
+            _on_the_wire(answer))[1]        # after which Anthropic goes on
 
-    def wanted(self, calls: list[ToolCall]) -> list[ToolCall]:
-        """Leave out the calls of tools other than what was asked for."""
-        names = [self.choice] if isinstance(self.choice, str) else self.choice
-        return [call for call in calls if self.choice in ("auto", "required", "any") or call.name in names]
+    def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
+        return [call for call in calls if self.names is None or call.name in self.names]
 
     def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
-        """Give one result for each call, in order: what was not wanted did not run, and is told so.
+        """Give one result for each call, in order: what was not asked for did not run, and is told so.
 
         A tool is asked for until a call fitted.
         """
-        names = self.choice if isinstance(self.choice, str) else '" or "'.join(self.choice)
-        text, wanted, ran = _OTHER_TOOL.format(names), self.wanted(calls), iter(results)
-        if names == "none":
-            text = _NOT_NOW
-        elif not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
-            self.choice = "auto"
-        return [next(ran) if any(call is each for each in wanted)
-                else ToolResult(call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+        text, ran = _OTHER_TOOL.format('" or "'.join(self.names)) if self.names else _NOT_NOW, iter(results)
+        every = [next(ran) if self.allowed([call]) else ToolResult(
+            call.id, call.name, text, True, error=ToolError(text)) for call in calls]
+        if not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
+            self.ask_for("auto")
+        return every
 
     def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
         """Give what is new: where results share a message that is there already, the whole of it."""
-        told, last = build_tool_result_messages(results, api_format=self.api_format), (self.history or [{}])[-1]
-        key = _APIS[self.api_format].parts
-        if told and key in _PARTS and any(map(_APIS[self.api_format].answers, _parts_of(last, self.api_format))):
-            self.history.pop()
-            told = [{**last, key: [*last[key], *told[0][key]]}]
-        self.history += told
-        return told
+        new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
+        if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
+            last = self.history.pop()       # Anthropic wants results before anything else
+            at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
+            new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
+        self.history += new
+        return new
 
 
 # --- messages that end in calls
-_PARTS = ("content", "parts")               # where a message has several results, in APIs where they share one
-
-
-def _parts_of(message: Any, api_format: str) -> list[Any]:
-    """Give the parts of a message that may be results; where results are messages on their own, the message."""
-    key = _APIS[api_format].parts
-    parts = message.get(key) if key in _PARTS and isinstance(message, Mapping) else [message]
-    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+def _answered_in(message: Any, api: _Format) -> list[Any]:
+    """Give the ids (gemini: or names) of the calls that a message answers."""
+    parts = _at(message, str(api.parts)) if api.parts in _SHARED else [message]
+    found = [api.answers(part) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return [key for key in found if key]
 
 
 def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
     """Give the calls at the end of a history that have no result yet."""
-    answers, waiting = _APIS[api_format].answers, list[ToolCall]()
-
-    def answered(message: dict[str, Any]) -> list[Any]:
-        return list(filter(None, map(answers, _parts_of(message, api_format))))
-    ending = itertools.takewhile(lambda message: message.get("role", "assistant") in ("assistant", "model")
-                                 or answered(message), reversed(history))
+    api, waiting = _APIS[api_format], list[ToolCall]()
+    ending = itertools.takewhile(lambda message: _at(message, "role") in (None, "assistant", "model")
+                                 or _answered_in(message, api), reversed(history))
     for message in reversed(list(ending)):
-        done = answered(message)
-        if not done:
+        answered = _answered_in(message, api)
+        if not answered:
             calls = _read_calls(message, api_format)[1]
-            waiting = calls if _APIS[api_format].parts else waiting + calls
-        for key in done:
+            waiting = calls if api.parts else waiting + calls
+        for key in answered:
             first = next((call for call in waiting if key in (call.id, call.name)), None)
             waiting = [call for call in waiting if call is not first]
     return waiting
 
 
-# --- typed answers, and a model without a model
-def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
-            api_format: str | None = None) -> Any:
-    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
-
-    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
-    """
-    found: list[Any] = []
-    tools = ToolRegistry() if registry is None else registry.copy()
-    tools.register(_answer_tool(type_, found, _legal_name("answer", distinct="answer" in tools)))
-    choice = "answer" if registry is None else "required"
-    talk = _Talk(model, messages, tools, max_turns, choice, api_format)
-    for _ in _turns(talk):
-        if found:
-            return found[0]
-        talk.choice = choice                # whatever was called meanwhile
-    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=talk.history)
-
-
-def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
-    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
-    schema, here = schema_of(type_), ToolMetadata(parallel=False)       # on no executor: the value is wanted here
-
-    def answer(value: Any) -> str:
-        found.append(value)
-        return "done"
-    if schema.get("type") == "object":
-        return Tool(name, "Give your answer.", schema, answer, here,
-                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
-    answer.__annotations__["value"] = type_
-    return Tool.from_function(answer, name=name, description="Give your answer.", metadata=here)
-
-
+# --- a model without a model
 def scripted_model(*answers: Any) -> Model:
     """Make a model that gives these answers one after the other: for tests, lessons and demos.
 
@@ -3830,20 +3642,19 @@ class _Loop:
             ended = _caught(task.result)    # of one that was cancelled it raises
             _deliver(future, ended.value or ended)
             self.end_if_left()
-        now = time.monotonic()
-        patience = LOOP_SECONDS - max(0, now - self.stuck_since)
         if _caught(self.loop.call_soon_threadsafe, begin).error:
             return None                     # it has just been closed
+        now = time.monotonic()
+        self.stuck_since = min(now, self.stuck_since)
+        patience = self.stuck_since + LOOP_SECONDS - now
         try:
             begun.result(max(0, min(patience, timeout)))
         except concurrent.futures.TimeoutError:
             if begun.cancel():
-                self.stuck_since = min(now, self.stuck_since)
                 if timeout < patience:
                     getattr(value, "close", bool)()
                     raise
                 return None
-            begun.result()
         self.stuck_since = math.inf
         return future
 
@@ -3959,36 +3770,33 @@ async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: in
 async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | None = None,
                     executor: Any = None) -> list[ToolResult]:
     results: list[Any] = [None] * len(calls)
-    executor = self.executor if executor is None else executor
-    here, beside = ([(0, calls[0])], _NONE) if len(calls) == 1 else self._shared_out(calls, workers)
-    run = functools.partial(_arun, self, executor, results)
-    tasks = _start_tasks(beside, workers or self.max_workers, run) if beside else []
+    run = functools.partial(_arun, self, self.executor if executor is None else executor, results)
     try:
-        for job in here:
-            call = run(*job)
-            await (_in_context(contextvars.copy_context(), call) if _TASKS_TELL else _in_task(call))
-        if tasks:
-            await _all_done(tasks)
+        if len(calls) == 1:
+            await _in_own_context(run(0, calls[0]))
+        else:
+            workers = workers or self.max_workers
+            await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
-        await _cancel(tasks)
         raise _carrying(error, "after_call", results=results) from error.__cause__
     return results
 
 
-def _start_tasks(jobs: _Jobs, workers: int, run: Any) -> list[Any]:
-    """Run calls as tasks, at most `workers` at once."""
+async def _aexecute_many(run: Callable[..., Any], workers: int, here: _Jobs, beside: _Jobs) -> None:
     import asyncio
     gate = asyncio.Semaphore(workers)
 
     async def work(*job: Any) -> None:
         async with gate:
             await run(*job)
-    return [asyncio.ensure_future(work(*job)) for job in jobs]
-
-
-async def _all_done(tasks: list[Any]) -> None:
-    import asyncio
-    await asyncio.gather(*tasks)
+    tasks = [asyncio.ensure_future(work(*job)) for job in beside]
+    try:
+        for job in here:
+            await _in_own_context(run(*job))
+        await asyncio.gather(*tasks)
+    except BaseException:
+        await _cancel(tasks)
+        raise
 
 
 async def _cancel(tasks: list[Any]) -> None:
@@ -4009,10 +3817,16 @@ def _is_cancelled(error: BaseException) -> bool:
         task in _ENDING or (_TASKS_TELL and task is not None and task.cancelling() > 0))
 
 
-async def _in_task(call: Any, context: contextvars.Context | None = None) -> Any:
+def _in_own_context(call: Any) -> Any:
+    """Await in a copy of this context."""
+    context = contextvars.copy_context()
+    return _in_context(context, call) if _TASKS_TELL else _in_task(call, context)
+
+
+async def _in_task(call: Any, context: contextvars.Context) -> Any:
     """Await in a task of its own, and in this context."""
     import asyncio
-    task = (context or contextvars.copy_context()).run(asyncio.ensure_future, call)
+    task = context.run(asyncio.ensure_future, call)
     try:
         await asyncio.wait({task})
     except BaseException:
@@ -4048,40 +3862,82 @@ def aagent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max
                 tool_choice: str | list[str] = "auto",
                 api_format: str | None = None) -> AsyncGenerator[dict[str, Any], None]:
     """Do what agent_loop does on the running event loop; the model may be async."""
-    return _aturns(_Talk(model, messages, registry, max_turns, tool_choice, api_format))
+    return _aturns(_Run(model, messages, registry, max_turns, tool_choice, api_format))
 
 
 async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *, max_turns: int = 10,
                      tool_choice: str | list[str] = "auto", api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what run_agent does on the running event loop; the model may be async."""
-    talk = _Talk(model, messages, registry, max_turns, tool_choice, api_format)
-    async for _ in _aturns(talk):
+    run = _Run(model, messages, registry, max_turns, tool_choice, api_format)
+    async for _ in _aturns(run):
         pass
-    return talk.history
+    return run.history
 
 
-async def _aturns(talk: _Talk) -> AsyncGenerator[dict[str, Any], None]:
+async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
     try:
-        calls = _unanswered(talk.history, talk.api_format)
-        results = await _in_task(_aexecute(talk.registry, calls), talk.context)
-        for message in talk.append_results(results):
+        calls = _unanswered(run.history, run.api_format)
+        results = await _in_task(_aexecute(run.registry, calls), run.context)
+        for message in run.append_results(results):
             yield message
-        for _ in range(talk.max_turns):
-            answer = await _in_task(_acalled(talk.model, (), talk.request()), talk.context)
-            said, calls, is_last = talk.append_answer(answer.get())
+        for _ in range(run.max_turns):
+            answer = await _in_task(_acalled(run.model, (), run.request()), run.context)
+            said, calls, is_last = run.append_answer(answer.get())
             for message in said:
                 yield message
             if is_last:
                 return
-            results = await _in_task(_aexecute(talk.registry, talk.wanted(calls)), talk.context)
-            for message in talk.append_results(talk.all_results(calls, results)):
+            results = await _in_task(_aexecute(run.registry, run.allowed(calls)), run.context)
+            for message in run.append_results(run.all_results(calls, results)):
                 yield message
-        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(talk.max_turns), talk.history)
+        raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(talk.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
 
 
 __all__ += ["aagent_loop", "arun_agent"]
+
+
+# ---------------------------------------------------------------------------
+# extract: a model's answer as a value of a type
+#    uses 1 4 9 10 11
+# ---------------------------------------------------------------------------
+_NO_ANSWER_CAME = "the model answered in words, not by the tool answer (see .messages)"
+
+
+def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegistry | None = None, max_turns: int = 10,
+            api_format: str | None = None) -> Any:
+    """Let a model answer with a value of a type: by a tool that takes it, asked for until a call of it fitted.
+
+    Before that it may use the tools of `registry`. An answer in words is a ToolRegError that has `.messages`.
+    """
+    found: list[Any] = []
+    tools = ToolRegistry() if registry is None else registry.copy()
+    tools.register(_answer_tool(type_, found, _legal_name("answer", distinct="answer" in tools)))
+    choice = "answer" if registry is None else "required"
+    run = _Run(model, messages, tools, max_turns, choice, api_format)
+    for _ in _turns(run):
+        if found:
+            return found[0]
+        run.ask_for(choice)        # whatever was called meanwhile
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=run.history)
+
+
+def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
+    """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
+    schema, here = schema_of(type_), ToolMetadata(parallel=False)       # on no executor: the value is wanted here
+
+    def answer(value: Any) -> str:
+        found.append(value)
+        return "done"
+    if schema.get("type") == "object":
+        return Tool(name, "Give your answer.", schema, answer, here,
+                    bind=lambda arguments: ((from_json(type_, arguments),), {}))
+    answer.__annotations__["value"] = type_
+    return Tool.from_function(answer, name=name, description="Give your answer.", metadata=here)
+
+
+__all__ += ["extract"]
 
 
 # ---------------------------------------------------------------------------
@@ -4349,25 +4205,20 @@ _VOCABULARIES: dict[str, Collection[str]] = {
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
-class _Dialect:             # ref_alone: what stands beside a $ref is ignored
-    def __init__(self, rows: dict[str, _Row], ref_alone: bool = False) -> None:
-        self.rows, self.ref_alone = rows, ref_alone
-
-
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
 _SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
     "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
-_DIALECTS = {
-    DRAFT_2020_12: _Dialect(_KEYWORDS),
-    DRAFT_2019_09: _Dialect({
+_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
+_DIALECTS: dict[str, _Dialect] = {
+    DRAFT_2020_12: (_KEYWORDS, False),
+    DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}),
-    DRAFT_07: _Dialect({
+        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+    DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)},
-        ref_alone=True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:
@@ -4385,7 +4236,7 @@ def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
         keyword: argument for keyword, argument in said.items() if keyword != "$schema"}
 
 
-_MODES["draft"] = lambda tool, parameters: _in_words_of_now(parameters)
+_CHAPTERS_DO["$schema"] = _in_words_of_now
 
 
 # --- resources
@@ -4398,11 +4249,8 @@ class _Resource:
         self.dynamic: dict[str, Any] = {}
 
 
-class _Home(NamedTuple):
-    """Say where a schema stands: in a resource, reached through those of a scope ($dynamicRef minds)."""
-
-    resource: _Resource
-    scope: frozenset[tuple[str, _Resource]] = frozenset()       # the outermost resource of each dynamic name
+# where a schema stands: in a resource, and the outermost one of each dynamic name on the way there ($dynamicRef minds)
+_Home = tuple[_Resource, frozenset[tuple[str, _Resource]]]
 
 
 class _FullCompiler(_Compiler):
@@ -4413,32 +4261,30 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[Any, _Home] = {}                # so that equal homes are one
-        return _Home(self.index(document, ""))
+        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
+        return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        dialect = node.home.resource.dialect
-        if dialect.ref_alone and isinstance(node.schema, dict) and "$ref" in node.schema:
-            return {"$ref": dialect.rows["$ref"]}
-        rows: dict[str, _Row] = dialect.rows
-        return rows
+        rows, ref_alone = node.home[0].dialect
+        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
-        home, name = node.home, reference.partition("#")[2]
-        schema, resource = self.find(reference, home.resource)
+        (home, scope), name = node.home, reference.partition("#")[2]
+        schema, resource = self.find(reference, home)
         if node.keyword != "$ref" and resource.dynamic.get(name) is schema:
-            resource = dict(home.scope).get(name, resource)
+            resource = dict(scope).get(name, resource)
             schema = resource.dynamic[name]
-        return self.node(schema, _Home(resource, home.scope), (reference,), later=True)
+        return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
-        resource, scope = self.homes.get(id(schema), home.resource), home.scope
+        resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        return super().node(schema, self.same.setdefault((resource, scope), _Home(resource, scope)), where, later)
+        home = resource, scope
+        return super().node(schema, self.same.setdefault(home, home), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4448,21 +4294,21 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        base, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return base
+            return rows, ref_alone
         listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
         wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in base.rows.items() if word not in left_out}
+        kept = {word: row for word, row in rows.items() if word not in left_out}
         if "format-assertion" in listed:
             if not _FORMATS:
                 raise SchemaError(str(_needs_chapter("formats")))
             kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return _Dialect(kept, base.ref_alone)
+        return kept, ref_alone
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4473,7 +4319,7 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect.ref_alone and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
                     home = self.named(schema, home)
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
@@ -4723,7 +4569,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if not fits:
             raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
         return value
-    return form._replace(read=read)
+    return _Form(form.schema, read, form.hashable)
 
 
 def _calling(form: _Form, note: Any) -> _Form | None:
@@ -4743,17 +4589,17 @@ def _calling(form: _Form, note: Any) -> _Form | None:
             raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
         return given if changes else value
     if alone and (changes or "Predicate" in kinds):
-        return form._replace(read=read, hashable=form.hashable and not changes)
+        return _Form(form.schema, read, form.hashable and not changes)
     return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
 
 
-def _split_default(field: _Field) -> _Field:
+def _split_default(field: _Field) -> None:
     """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
     info = field.default
-    if info.is_required():
-        return field._replace(default=_REQUIRED, notes=(info,))
-    return field._replace(default=info.default if info.default_factory is None else _SOME_DEFAULT, notes=(info,),
-                          make_default=lambda: info.get_default(call_default_factory=True))
+    field.notes, field.default = (info,), _REQUIRED
+    if not info.is_required():
+        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
+        field.make_default = lambda: info.get_default(call_default_factory=True)
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
@@ -4788,20 +4634,28 @@ _WRITERS_BY_SHAPE[:0] = [
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
     """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    owners = getattr(thing, "__mro__", (thing,))
     try:
-        texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-        if not (texts and any(map(_type_parameters, owners))):
-            read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
-            return dict(read(thing, include_extras=True))
+        return (_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing)
     except Exception:
         pass                                        # on purpose: the search tells what is not found
     hints = {}
-    for owner in reversed(owners):
+    for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
+
+
+def _known_hints(thing: Any) -> dict[str, Any]:
+    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
+    owners = getattr(thing, "__mro__", (thing,))
+    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
+    if texts and any(map(_type_parameters, owners)):
+        raise NameError
+    return typing.get_type_hints(thing, include_extras=True)
+
+
+_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -4894,8 +4748,11 @@ def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
         rows = []
         for row in _fields_of(cls):
             info = infos.get(attributes.get(row.name, row.name))
-            row = row._replace(annotation=_filled(row.annotation, known))
-            rows.append(_split_default(row._replace(default=info)) if info else row)
+            row.annotation = _filled(row.annotation, known)
+            if info:
+                row.default = info
+                _split_default(row)
+            rows.append(row)
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -5017,7 +4874,7 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
-        parts = _read_parts([*value, *value], readers, [*value, *value.values()])
+        parts = _read_parts([*value, *value.values()], enumerate(readers), [*value, *value])
         first: dict[Any, str] = {}
         twice = [ValidationError(f"is the same key as {_shown(first[key])}", (name,))
                  for name, key in zip(value, parts) if first.setdefault(key, name) is not name]
@@ -5100,8 +4957,50 @@ _PARAMETERS[:] = [
 
 
 # ---------------------------------------------------------------------------
+# roots: parameters with `$ref` or branches at their root, as the plain object that the APIs want
+#    uses 2 8
+# ---------------------------------------------------------------------------
+def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say a schema without `$ref` and branches: with all their properties; required is what every branch requires.
+
+    `known` holds what references came to; one that is met again inside itself adds nothing.
+    """
+    flat = dict(schema) if isinstance(schema, dict) else {}
+    reference = flat.pop("$ref", None)
+    if reference is not None and reference not in known:
+        known[reference] = {}
+        known[reference] = _flat(_target(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+    groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
+    for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
+        whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
+        for name, said in [pair for each in (flat, *branches) for pair in each.get("properties", {}).items()]:
+            options.setdefault(name, []).append(said)
+        common = [name for name in options if all(name in branch.get("required", ()) for branch in branches)]
+        lists = {"properties": {name: said[0] if whole else _any_of(said) for name, said in options.items()},
+                 "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
+        flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
+    return flat
+
+
+def _target(root: dict[str, Any], reference: str) -> Any:
+    try:                                    # nothing is fetched
+        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
+    except LookupError:
+        return {}
+
+
+def _any_of(schemas: list[Any]) -> Any:
+    distinct = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
+    return {"anyOf": distinct} if len(distinct) > 1 else distinct[0] if distinct else {}
+
+
+_CHAPTERS_DO["branches-at-the-root"] = lambda parameters: _flat(parameters, parameters, {})
+
+
+# ---------------------------------------------------------------------------
 # strict: OpenAI's strict mode
-#    uses 1 8 9
+#    uses 1 8 9 roots
 # ---------------------------------------------------------------------------
 # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 _CLOSED = {"additionalProperties": False}
@@ -5189,13 +5088,161 @@ def _null_too(node: dict[str, Any]) -> dict[str, Any]:
     return {**({} if node in branches else node), "anyOf": [*branches, {"type": "null"}]}
 
 
-_MODES["strict"] = _strictly
+_CHAPTERS_DO["strict"] = _strictly
 _OPTIONS["strict"] = _strict_fault
 
 
 # ---------------------------------------------------------------------------
+# spellings: calls that are spelled otherwise, by other APIs, SDKs and libraries
+#    uses 1 7 8
+# ---------------------------------------------------------------------------
+# (format to answer in, the key that holds name and arguments, the call's `type`, the arguments' keys), most specific
+# first; an entry of any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
+_SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
+    ("openai-chat", "function", (...,), ("arguments",)),                        # whatever its type says
+    ("openai-chat", "custom", ("custom",), ("input",)),                         # offered by nobody here: it is answered
+    ("openai-chat", "", ("function", None), ("args", "arguments")),
+]
+# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
+_WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
+_WAITING["tool-call"] = lambda part: "a call of the AI SDK (toolCallId, toolName), which is not read"
+_ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
+_OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
+_ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
+
+
+def _other_calls(message: Any, api_format: str | None) -> tuple[str, list[ToolCall]]:
+    """Read (the format to answer in, the calls) in a message, or a list; TypeError for what waits, but is not read."""
+    of_message = isinstance(message, dict) and not message.keys().isdisjoint(_OF_MESSAGES)
+    called = entries = _list_at(message, "tool_calls")
+    if not called and of_message:
+        entries = [message, *(_list_at(message, "parts") or _list_at(message, "content"))]
+    elif not called:
+        entries = message if isinstance(message, list) else [message]
+    read = [(entry, _call_in(entry)) for entry in entries]
+    for entry in [entry for entry, found in read if not found]:
+        may_be_else = not called and (of_message or _is_beside_calls(entry))
+        if fault := _unread_call(entry) or ("" if may_be_else else "no tool call"):
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
+    formats = sorted({found[0] for _, found in read if found})
+    if len(formats) > 1 and api_format is None:
+        raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
+    return (formats or API_FORMATS)[0], [found[1] for _, found in read if found]
+
+
+def _list_at(thing: Any, key: str) -> list[Any]:
+    """Give the list under a key; [] for none, or for the text that may be a content instead."""
+    value = _at(thing, key)
+    if not isinstance(value, (list, type(None))) and not (isinstance(value, str) and key == "content"):
+        raise TypeError(_UNREADABLE.format(f"{key} is no list", _shown(value)))
+    return value if isinstance(value, list) else []
+
+
+def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
+    """Read (the format to answer in, the call), or give None for what is no call in a known spelling."""
+    if not isinstance(entry, dict) or _refused(entry):
+        return ("openai-chat", entry) if isinstance(entry, ToolCall) else None
+    for api_format, holder, kinds, keys in _SPELLINGS:
+        part = entry.get(holder) if holder else entry
+        if isinstance(part, dict) and (... in kinds or entry.get("type") in kinds):
+            given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
+            told = holder or None not in kinds          # else a name and arguments have to tell
+            if given in (*keys, None) and (told or None not in (given, part.get("name"))):
+                return api_format, _made_call(*_parts_of_call(entry, part, part.get(given)))
+    return None
+
+
+def _parts_of_call(entry: dict[str, Any], part: dict[str, Any], arguments: Any) -> tuple[Any, Any, Any]:
+    goes_on = part.get("willContinue") or part.get("will_continue") or entry.get("status") in _INCOMPLETE
+    if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")):
+        arguments = _CUT
+    return entry.get("call_id") or entry.get("id") or part.get("id"), part.get("name"), arguments   # `id`: the item's
+
+
+def _refused(entry: dict[str, Any]) -> str | None:
+    kind = entry.get("type")
+    return _WAITING[kind](entry) if isinstance(kind, str) and kind in _WAITING else None
+
+
+def _is_beside_calls(entry: Any) -> bool:
+    """Tell whether something in a list of calls is a text, a call of the provider's own, or a message of Responses."""
+    if _at(entry, "role") is not None:
+        return bool(entry.get("type") == "message" and not any(map(_call_in, _list_at(entry, "content"))))
+    return _at(entry, "text") is not None or isinstance(_at(entry, "type"), str)
+
+
+def _unread_call(entry: Any) -> str | None:
+    """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
+    if not isinstance(entry, dict) or _refused(entry):
+        return _refused(entry) if isinstance(entry, dict) else None
+    holders, kinds = [row[1] for row in _SPELLINGS], [kind for row in _SPELLINGS for kind in row[2]]
+    held = [key for key, each in entry.items() if _at(each, "name") is not None
+            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))]
+    unknown = [kind for kind in (entry.get("type"), *(_at(entry[key], "type") for key in held)) if kind not in kinds]
+    cut = next(filter(None, map(_needs_chapter, [*unknown, *(key for key in held if key not in holders)])), None)
+    return cut or ("a call in an unknown spelling" if held or entry.get("type") not in (None, *unknown) else None)
+
+
+# --- objects of SDKs
+def _opened(thing: Any) -> Any:
+    """Give what an object was on the wire, without what its SDK added for the program; None for one that means that."""
+    kind = type(thing).__name__
+    if kind in _ABSENT:
+        return None
+    if isinstance(thing, enum.Enum):
+        return thing.value
+    if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
+        return _by_chapter("message-of-langchain", "a message of LangChain")(thing)
+    if not hasattr(thing, "__dict__"):
+        raise TypeError(_UNREADABLE.format("no JSON value", _shown(thing)))
+    held = {key: value for key, value in vars(thing).items() if key[:1] != "_"}
+    if hasattr(thing, "model_dump"):
+        inside = {key: value for key, value in held.items() if _has_additions(value)}       # each is opened by itself
+        left_out = dict.fromkeys((*inside, *(getattr(thing, "__api_exclude__", None) or ())), True)
+        held = {**thing.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=left_out), **inside}
+    return {"type": kind, **held} if kind == "FunctionCall" else held           # Gemini's, on its own
+
+
+def _has_additions(thing: Any) -> bool:
+    """Tell whether an object, or one in it, names in `__api_exclude__` what the SDK added for the program."""
+    if isinstance(thing, list):
+        return any(map(_has_additions, thing))
+    return hasattr(thing, "model_dump") and bool(
+        getattr(thing, "__api_exclude__", None) or any(map(_has_additions, vars(thing).values())))
+
+
+# --- turns of other APIs
+# spells a call as it came, but for what no API takes back
+_Again = Callable[["dict[str, Any]", ToolCall], "dict[str, Any]"]
+
+
+def _turn_of_parts(key: str, role: str, again: _Again) -> Callable[[Any, list[ToolCall]], Any]:
+    """Make what gives a message as it came, with only what the API takes back."""
+    def turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
+        if not isinstance(message, dict) or key not in message:
+            return None
+        parts = message[key]
+        parts = _mended(parts, calls, again) if isinstance(parts, list) else parts
+        return [{"role": role, key: parts}] if parts else []
+    return turn
+
+
+def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[Any]:
+    calls = iter(calls)
+    return [again(part, next(calls)) if _call_in(part) else part for part in parts if not _is_blank(part)]
+
+
+def _is_blank(part: Any) -> bool:
+    said = {key for key, value in part.items() if value is not None} if isinstance(part, dict) else set()
+    return "text" in (part or ()) and said <= {"type", "text"} and not str(part["text"] or "").strip()
+
+
+_CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
+
+
+# ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8
+#    uses 1 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5223,15 +5270,16 @@ _APIS["openai-responses"] = _Format(
     parts=None, word=str, names=_responses_choice,
     call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
                        "arguments": _text(call)},
-    again=lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
-                              **({"arguments": _CUT} if _is_cut(call) else {})},
+    turn=lambda items, calls: _mended(items if isinstance(items, list) else [items], calls, lambda item, call: {
+        **item, "call_id": call.id, "name": _legal(call.name),
+        **({"arguments": _CUT} if call.arguments == _CUT else {})}),
     assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
          "output": _responses_output(result)} for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
-_SPELLINGS.append(("openai-responses", ("function_call",), "", "arguments"))
+_SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
 _WAITING.update(dict.fromkeys(
     "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
     lambda item: "a call that nobody here answers"))
@@ -5239,13 +5287,13 @@ _WAITING["tool_search_call"] = lambda item: (
     "a call that nobody here answers" if _at(item, "execution") == "client" else None)
 _WAITING["function_call"] = lambda item: (
     "a call of Gemini's Interactions API, which is not read: ask generateContent"
-    if _at(item, "call_id") is None and isinstance(_at(item, "arguments"), Mapping) else None)
+    if _at(item, "call_id") is None and isinstance(item.get("arguments"), dict) else None)
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 8
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5270,7 +5318,7 @@ def _refers_to_itself(schema: dict[str, Any]) -> bool:
     def follow(reference: str) -> bool:
         if reference not in leads_back:
             leads_back[reference] = True
-            leads_back[reference] = any_in(_target(schema, reference))
+            leads_back[reference] = any_in(_pointer(schema, reference))
         return leads_back[reference]
     return any_in(schema)
 
@@ -5303,20 +5351,21 @@ _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
     names=_anthropic_choice,
     call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
-    again=lambda block, call: {**block, **_anthropic_names(call), "input": _kept(call)},
+    turn=_turn_of_parts("content", "assistant", lambda block, call: {
+        **block, **_anthropic_names(call), "input": _kept(call)}),
     assistant=lambda text, calls: [
-        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}],
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}] * bool(text or calls),
     results=lambda results: [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
-_SPELLINGS.append(("anthropic", ("tool_use",), "", "input"))
+_SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
 API_FORMATS += ("anthropic",)
 
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 1 2 8
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5356,7 +5405,7 @@ def _gemini_blocked(response: Any) -> Any:
     blocked = _at(feedback, "blockReason") or _at(feedback, "block_reason")
     message, reasons = _message_in(response)
     reasons -= {"stop", "max_tokens", "finish_reason_unspecified"}
-    return blocked or (_listed(reasons) if reasons and _at(message, "parts", ...) is ... else None)
+    return blocked or (_listed(reasons) if reasons and _at(message, "parts") is None else None)
 
 
 _TOOL["gemini"] = lambda tool, about, parameters, strict: {        # it takes no object without properties
@@ -5366,16 +5415,17 @@ _APIS["gemini"] = _Format(
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
     names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
     call=lambda call: _gemini_call(call, _object(call)),
-    again=lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
-                              **_gemini_call(call, _kept(call))},
-    assistant=lambda text, calls: [{"role": "model", "parts": [{"text": text}] * bool(text) + calls}],
+    turn=_turn_of_parts("parts", "model", lambda part, call: {
+        **{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call, _kept(call))}),
+    assistant=lambda text, calls: [
+        {"role": "model", "parts": [{"text": text}] * bool(text) + calls}] * bool(text or calls),
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
-    answers=lambda part: _at(_at(part, "functionResponse", {}), "id") or _at(_at(part, "functionResponse", {}), "name"),
+    answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
 _SPELLINGS.extend([
-    ("gemini", (None,), "functionCall", "args"),
-    ("gemini", (None,), "function_call", "args"),                               # an SDK's attribute
-    ("gemini", ("FunctionCall",), "", "args"),                                  # an SDK's object on its own
+    ("gemini", "functionCall", (None,), ("args",)),
+    ("gemini", "function_call", (None,), ("args",)),                            # an object's attribute
+    ("gemini", "", ("FunctionCall",), ("args",)),                               # an SDK's object on its own
 ])
 API_FORMATS += ("gemini",)
 
@@ -5406,8 +5456,10 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    held = _at(chunk, "chunk" if _at(chunk, "type") == "chunk" else "data")
-    event = _copied(_wire(chunk if held is None or isinstance(held, str) else held))
+    kind, chunk_held, data_held = (
+        chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None) for key in ("type", "chunk", "data"))
+    held = chunk_held if kind == "chunk" else data_held
+    event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -5421,9 +5473,13 @@ def _collect(events: list[dict[str, Any]], api_format: str) -> Any:
     if events and not any(keys & event.keys() for event in events):
         raise TypeError(f"stream: not as {api_format} spells it (got {_shown(events[0])}; pass the chunks of the API)")
     try:
-        return collect(events)
+        collected = collect(events)
+        why = next(filter(None, map(_APIS[api_format].no_answer, events)), None)
     except (AttributeError, LookupError, TypeError, ValueError) as error:     # something is missing or amiss
         raise TypeError(f"stream: not as {api_format} spells it (got {_error_text(error)})") from error
+    if why is not None and not any(_at(collected, key) for key in ("parts", "content")):
+        raise ToolRegError(f"the model gave no answer: {_shown(why)}")
+    return collected
 
 
 def _added(old: Any, new: Any, key: str = "") -> Any:
@@ -5436,8 +5492,10 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
         items = list(old or ())
         for item in new:
             at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
-            items[len(items) if at is None else at:] = [
-                item if at is None else _added(items[at], item), *(() if at is None else items[at + 1:])]
+            if at is None:
+                items.append(item)
+            else:
+                items[at] = _added(items[at], item)
         return items
     return old if new in (None, "") and old is not None else new
 
@@ -5525,12 +5583,17 @@ def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[
         call = calls[-1]
     function = call["function"] if call else {}
     at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") == "{}"
+    repeated = bool(known) and function.get("arguments") in ("{}", new)
     return None if at_end and not repeated and (new or name != function["name"]) else call
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one."""
+    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
+
+    Some servers say all of them again at the end.
+    """
+    if new == known and isinstance(_arguments_of(known or "x"), dict):
+        return known
     if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
@@ -5561,27 +5624,27 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     blocks: dict[int, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
-        kind, delta = event.get("type"), {**(event.get("delta") or {})}
+        kind, at, delta = event.get("type"), event.get("index"), event.get("delta") or {}
         reason = delta.get("stop_reason") or event.get("stop_reason") or reason
         if kind == "content_block_start":
             blocks[event["index"]] = event["content_block"]
         elif kind == "content_block_delta":
-            delta.pop("type", None)
-            cited = [delta.pop("citation")] if "citation" in delta else []
-            block = blocks[event["index"]]
-            block.update(_added(block, {**delta, **({"citations": cited} if cited else {})}))
+            more = {key: value for key, value in delta.items() if key not in ("type", "citation")}
+            blocks[event["index"]].update(_added(blocks[event["index"]], {
+                **more, **({"citations": [delta["citation"]]} if "citation" in delta else {})}))
         elif kind == "content_block_stop":
-            stopped.add(event.get("index"))
+            stopped.add(at)
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
         text = block.pop("partial_json", "").strip()
+        ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
         if text or ("name" in block and not block.get("input")):
-            ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
             block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
         if reason in _TAKEN_BACK and "input" in block:
             block["input"] = _CUT
-    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)]}
+    goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
+    return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
 
 def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -5589,25 +5652,26 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     contents = [each.get("content") or {} for chunk in chunks for each in (chunk.get("candidates") or ())[:1]]
     for part in [part for content in contents for part in content.get("parts") or ()]:
-        open_call = parts[-1].get("functionCall") if parts else None
-        if parts and {"text"} <= part.keys() == parts[-1].keys() <= {"text", "thought"}:
-            parts[-1]["text"] += part["text"]
-        elif open_call and open_call.pop("willContinue", None) and "functionCall" in part:
-            more = part["functionCall"]
-            open_call.update({key: value for key, value in more.items() if key != "partialArgs"},
-                             args=_with_partial(open_call.get("args") or {}, more.get("partialArgs") or ()))
-            parts[-1].update({key: value for key, value in part.items() if key != "functionCall"})
-        else:
-            call = part.get("functionCall")
-            if call and "partialArgs" in call:
-                call["args"] = _with_partial(call.get("args") or {}, call.pop("partialArgs"))
-            parts.append(part)
+        last, call = parts[-1] if parts else {}, part.get("functionCall")
+        begun = last.get("functionCall") or {}
+        if {"text"} <= part.keys() == last.keys() <= {"text", "thought"}:
+            part = {**parts.pop(), "text": last["text"] + part["text"]}
+        elif call is not None and begun.pop("willContinue", None):
+            part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
+        if call is not None:
+            pieces = call.pop("partialArgs", ())
+            part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
+        parts.append(part)
+    reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
+    for call in [part["functionCall"] for part in parts if "functionCall" in part]:
+        if reasons & _TAKEN_BACK or (reasons & _CUT_SHORT and not call["args"]):
+            call["args"] = {_AS_TEXT: _CUT}
     return {"role": "model", "parts": parts}
 
 
-def _with_partial(arguments: Any, partial: Iterable[dict[str, Any]]) -> Any:
+def _with_partial(arguments: Any, pieces: Iterable[dict[str, Any]]) -> Any:
     """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
-    for piece in partial:
+    for piece in pieces:
         steps = [int(at) if at else name or quoted for name, quoted, at in
                  re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
         value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
@@ -5751,7 +5815,7 @@ __all__ += ["class_tools"]
 
 # ---------------------------------------------------------------------------
 # langchain: tools from LangChain, and answers to its messages
-#    uses 1 4 6 7 8 9 10 importers
+#    uses 1 4 6 7 8 9 10 spellings importers
 # ---------------------------------------------------------------------------
 _FROM_A_GRAPH = frozenset(("InjectedState", "InjectedStore", "ToolRuntime", "_DirectlyInjectedToolArg"))
 _NO_GRAPH = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -5894,10 +5958,20 @@ def _is_artifact(value: Any, content: str) -> bool:
         return False
 
 
+def _message_of_langchain(message: Any) -> dict[str, Any]:
+    """Give a message in the words of chat completions; one with calls keeps what a model has to be sent again."""
+    calls = [{"id": _at(call, "id"), "type": "langchain", "name": _at(call, "name"), "args": _at(call, "args")}
+             for key in ("tool_calls", "invalid_tool_calls") for call in getattr(message, key, None) or ()]
+    if calls:
+        return {"role": "assistant", "content": message.content, "tool_calls": calls}
+    role = "assistant" if hasattr(message, "tool_calls") else message.type
+    return {"role": role, "content": _text_in({"content": message.content})}
+
+
 def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list[Any]:
-    """Keep the blocks that a model has to be sent again as they came, where the spelling has a place for them."""
-    blocks = message.content if isinstance(message.content, list) else []
-    thoughts = [block for block in blocks if isinstance(block, dict) and block.get("type") in _THOUGHTS]
+    """Keep these blocks as they came, where the spelling has a place for them."""
+    blocks = message["content"] if isinstance(message["content"], list) else []
+    thoughts = [block for block in blocks if _at(block, "type") in _THOUGHTS]
     if thoughts and messages and parts in ("content", "tool_calls"):
         said = messages[0]["content"]
         said = [{"type": "text", "text": said}] * bool(said) if isinstance(said, str) else said
@@ -5906,7 +5980,9 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
 
 
 _APIS["langchain"] = _APIS["openai-chat"]._replace(results=_langchain_results, translated=_with_thoughts)
-_ANSWERED_AS.update(AIMessage="langchain", AIMessageChunk="langchain")
+_CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
+_SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
+                  ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
 ToolRegistry.register_from_langchain = _registers(langchain_tools)
 __all__ += ["langchain_tools"]
 
@@ -5943,28 +6019,25 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """Hold a URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what."""
 
-    def __init__(self, origin: str, host: str, port: int, path: str) -> None:
-        self.origin, self.host, self.port, self.path = origin, host, port, path
+    def __init__(self, url: str, base: str = "") -> None:
+        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
+        from urllib.parse import urljoin
+        try:
+            found = re.fullmatch(_URL, urljoin(base, url))
+        except ValueError:                  # urljoin is as strict, but only here and there
+            found = None
+        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
+        usual = _PORTS[scheme.lower()]
+        self.host, self.port = host.strip("[]"), int(port or usual)
+        self.path = path if path.startswith("/") else f"/{path}"
+        if not host or self.port > 65_535:
+            raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
+        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
 
     def __str__(self) -> str:
         return self.origin
-
-
-def _target_of(url: str, base: str = "") -> _Target:
-    """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
-    from urllib.parse import urljoin
-    try:
-        found = re.fullmatch(_URL, urljoin(base, url))
-    except ValueError:                      # urljoin is as strict, but only here and there
-        found = None
-    scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-    number, usual = int(port or _PORTS[scheme.lower()]), _PORTS[scheme.lower()]
-    if not host or number > 65_535:
-        raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-    origin = f"{scheme}://{host}".lower() + ("" if number == usual else f":{number}")
-    return _Target(origin, host.strip("[]"), number, path if path.startswith("/") else f"/{path}")
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -5997,7 +6070,7 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
         raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
     user, _, password = (parts[1] or "").partition(":")
     login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _target_of(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6019,33 +6092,8 @@ def _connected(target: _Target, deadline: float) -> Any:
     raise fault
 
 
-def _secured(plain: Any, target: _Target, tunnel: Mapping[str, str] | None, deadline: float) -> Any:
-    """Speak TLS on a socket, where `tunnel` (a proxy's headers) is given through a tunnel that the proxy makes."""
-    if tunnel is not None:
-        name = target.origin[8:] + ("" if target.origin.endswith(f":{target.port}") else f":{target.port}")
-        plain.sendall(_head("CONNECT", name, {"host": name, **tunnel}))
-        head = b""
-        while not head.endswith((b"\r\n\r\n", b"\n\n")):         # byte by byte: what follows is the server's
-            plain.settimeout(_seconds_to(deadline))
-            head += (byte := plain.recv(1))
-            if not byte or len(head) > 65_536:
-                break
-        status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", head)
-        if status is None or status[1][:1] != b"2":
-            said = " ".join(head[:80].decode("ascii", "replace").splitlines()[:1])
-            raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-    plain.settimeout(_seconds_to(deadline))
-    context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return context.wrap_socket(plain, server_hostname=target.host)
-
-
-def _head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
-
-
 class _Wire(io.RawIOBase):
-    """Be a connection with one deadline for all of it, however slowly its bytes drip."""
+    """A connection with one deadline for all of it, however slowly its bytes drip."""
 
     def __init__(self, socket: Any, deadline: float) -> None:
         self.socket, self.deadline = socket, deadline
@@ -6059,6 +6107,27 @@ class _Wire(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
+
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+
+    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
+        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        if tunnel is not None:
+            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
+            self.send("CONNECT", name, {"host": name, **tunnel})
+            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
+            while self.readline(65_536).strip():
+                pass
+            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
+            if status is None or status[1][:1] != b"2":
+                said = first[:80].decode("ascii", "replace").strip()
+                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
+        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6085,10 +6154,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
-            wire.socket.settimeout(_seconds_to(deadline))
             if not is_plain:
-                wire.socket = _secured(wire.socket, target, hello if proxy else None, deadline)
-            wire.socket.sendall(_head(method, path, sent) + body)
+                wire.secure(target, hello if proxy else None)
+            wire.send(method, path, sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6121,10 +6189,7 @@ def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator
 
 
 class _Response:
-    """Hold an answer, whose body is read once, by one thread. The names of its `headers` are in lower case.
-
-    `wire.deadline` can be moved, and `wire.hang_up()` ends it from any thread.
-    """
+    """An answer, whose body is read once, by one thread; the names of its `headers` are in lower case."""
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
@@ -6148,14 +6213,11 @@ class _Response:
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
         body = bytearray()
-        try:
+        with contextlib.suppress(ToolRegError) if cut else contextlib.nullcontext():
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
                     raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
-        except ToolRegError:
-            if not cut:
-                raise
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
@@ -6192,13 +6254,11 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
              timeout: float | None = 30, redirects: int = 5, watch: Callable[[_Wire], Any] = id) -> _Response:
     """Send a request and give the answer, whatever its status; `timeout` (seconds) is for all of it, body included.
 
-    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits.
-
-    HttpError where no answer came, ToolTimeoutError where it was too slow. GET and HEAD follow redirects, other
-    methods only 307 and 308 within the origin; another origin is sent nothing that was meant for the first.
+    `watch` is given the connection as soon as there is one, so that somebody may hang up while this waits. GET and HEAD
+    follow redirects, other methods only 307 and 308 within the origin; another origin gets nothing meant for the first.
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    target, sent, body = _target_of(url), _headers_of(headers or {}), body or b""
+    target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
     if not re.fullmatch(_HEADER_NAME, method):
         raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
@@ -6207,7 +6267,7 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
         if not location or response.status not in _REDIRECTS.get(method, (307, 308)):
             return response
         response.close()
-        before, target = target, _target_of(location, target.origin + target.path)
+        before, target = target, _Target(location, target.origin + target.path)
         if target.origin != before.origin:
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
@@ -6690,7 +6750,7 @@ def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, st
 
 
 def _checked_base(url: str) -> str:
-    if _target_of(url) and not set("?#{").isdisjoint(url):
+    if _Target(url) and not set("?#{").isdisjoint(url):
         raise ToolDefinitionError("base_url: takes no query, fragment or variable")
     return url.rstrip("/")
 
@@ -7150,6 +7210,10 @@ class _SearchRegistry(ToolRegistry):
         found = [name for name in best if name not in self._disabled][:self._limit]
         self._found.update(dict.fromkeys(found))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+
+
+def _words_in(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
 
 
 def _likeness(wanted: set[str], words: set[str]) -> float:
@@ -8197,7 +8261,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_target_of(self._url))
+        self._origin = str(_Target(self._url))
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
@@ -8218,7 +8282,7 @@ class HttpModel:
         """Give the assistant message that the server answers; HttpError or ToolTimeoutError where there is none."""
         deadline = time.monotonic() + (math.inf if self.timeout is None else self.timeout)
         offered = [*(self.options.get("tools") or ()), *tools]
-        asked = self._body([to_json(_wire(message)) for message in messages], offered, tool_choice)
+        asked = self._body([to_json(_on_the_wire(message)) for message in messages], offered, tool_choice)
         given_out: list[str] = []           # cannot be taken back: then there is no other try
         tried = 0
         while True:
@@ -8277,7 +8341,7 @@ class HttpModel:
             self._count(events)
         message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
-        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK):
+        if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
             message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
         return message
 
@@ -8361,99 +8425,98 @@ __all__ += ["HttpModel"]
 # switch: what the words of other libraries are called here
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
-_WRITE_INSTEAD = {                  # what to write: names of methods, of properties, of what a module has
-    "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
-    "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
-    "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
-        "recover_tool_call_assistant_message",
-    "write register(), register_from_class(), …; in async code, in asyncio.to_thread": "register_async "
-        "register_from_class_async register_from_langchain_async register_from_mcp_async register_from_openapi_async",
-    "write register_from_mcp(client, replace=True), or register_from_openapi(…), again": "refresh_all "
-        "refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi refresh_from_openapi_async "
-        "RefreshResult SchemaChangeKind",
-    "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
-        "update_namespace_metadata apply_metadata_config",
-    "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones": "is_enabled "
-        "get_disable_reason disable_by_tags",
-    "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
-    "names are joined by \"-\": write namespace= when a tool is registered": "name_sep qualified_name "
-        "update_namespace requalify",
-    "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
-        "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
-    "write ToolRegistry(before_call=…), which denies a call by raising": "set_permission_handler "
-        "get_permission_handler remove_permission_handler set_permission_policy get_permission_policy "
-        "remove_permission_policy permission_fallback PermissionHandler AsyncPermissionHandler PermissionPolicy "
-        "PermissionRequest PermissionResult PermissionRule",
-    "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
-        "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
-    "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
-        "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
-    "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
-        "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
-    "there is no server for administration": "enable_admin disable_admin get_admin_info AdminInfo AdminServer "
-        "TokenAuth",
-    "there is nothing to close but an McpClient": "close close_async",
-    "write ordinary Python: a tool may call other tools": "ptc",
-    "write ToolResult": "ToolCallResult ErrorResult ResultList",
-    "write ToolMetadata(tags={…}), any words": "ToolTag",
-    "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
-    "write SchemaError": "SchemaValidationError SchemaErrorDetail",
-    "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
-    "write ToolError": "ToolException",
-    "write registry.respond(message)": "ToolNode ToolExecutor",
-    "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner",
-    "write serve_mcp(registry)": "FastMCP",
-    "write Injected": "InjectedToolArg",
-}
-_WRITE_FOR_KEYWORDS = {             # of whose method: keyword -> what to write
+# whose keywords (the method), or "" for names: what to write -> instead of what
+_WRITE_INSTEAD: dict[Any, dict[str, str]] = {
+    "": {
+        "write get_schemas()": "get_tools_json get_json_schema describe args_schema bind_tools",
+        "write list_tools(), which names disabled tools too": "get_available_tools list_all_tools get_tools_status",
+        "write build_tool_call_messages(calls, results), or respond(message) for the tool messages alone":
+            "recover_tool_call_assistant_message",
+        "write register(), register_from_class(), …; in async code, in asyncio.to_thread":
+            "register_async register_from_class_async register_from_langchain_async register_from_mcp_async "
+            "register_from_openapi_async",
+        "write register_from_mcp(client, replace=True), or register_from_openapi(…), again":
+            "refresh_all refresh_all_async refresh_from_mcp refresh_from_mcp_async refresh_from_openapi "
+            "refresh_from_openapi_async RefreshResult SchemaChangeKind",
+        "write registry.register(tool, replace=True)": "override restore_override list_overrides update_tool_metadata "
+                                                       "update_namespace_metadata apply_metadata_config",
+        "write enable(name), disable(name, reason), and get_schemas(), which has the enabled ones":
+            "is_enabled get_disable_reason disable_by_tags",
+        "write copy() and unregister(name), or a registry of its own": "spinoff reduce_namespace",
+        'names are joined by "-": write namespace= when a tool is registered':
+            "name_sep qualified_name update_namespace requalify",
+        "write ToolRegistry(executor=ProcessPoolExecutor()); threads need no word": "set_default_execution_mode "
+            "set_execution_mode ThreadBackend ProcessPoolBackend ExecutionContext",
+        "write ToolRegistry(before_call=…), which denies a call by raising":
+            "set_permission_handler get_permission_handler remove_permission_handler set_permission_policy "
+            "get_permission_policy remove_permission_policy permission_fallback PermissionHandler "
+            "AsyncPermissionHandler PermissionPolicy PermissionRequest PermissionResult PermissionRule",
+        "write ToolRegistry(after_call=…), which sees every call and its result": "enable_logging disable_logging "
+            "get_execution_log ExecutionLog ExecutionLogEntry ExecutionStatus RequestMetrics ProgressReport",
+        "write search_registry(registry)": "enable_tool_discovery disable_tool_discovery get_deferred_summaries "
+                                           "ToolDiscoveryTool TOOL_DISCOVERY_NAME TOOL_CALL_DEFERRED_NAME",
+        "nothing is told of changes: the program that registers knows": "on_change remove_on_change "
+            "add_post_register_hook ChangeCallback ChangeEvent ChangeEventType PostRegisterHook",
+        "there is no server for administration":
+            "enable_admin disable_admin get_admin_info AdminInfo AdminServer TokenAuth",
+        "there is nothing to close but an McpClient": "close close_async", "write Injected": "InjectedToolArg",
+        "write ordinary Python: a tool may call other tools": "ptc", "write serve_mcp(registry)": "FastMCP",
+        "write ToolMetadata(tags={…}), any words": "ToolTag", "write ToolError": "ToolException",
+        "write ToolResult": "ToolCallResult ErrorResult ResultList",
+        "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
+        "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+        "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
+        "write registry.respond(message)": "ToolNode ToolExecutor",
+        "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner"},
     (ToolRegistry, "__init__"): {
-        "name": "a registry has no name", "default_max_result_size": "write max_result=",
-        "tool_discovery": "write search_registry(registry)", "name_sep": 'names are joined by "-"'},
+        "a registry has no name": "name", "write max_result=": "default_max_result_size",
+        "write search_registry(registry)": "tool_discovery", 'names are joined by "-"': "name_sep"},
     (ToolRegistry, "register"): {
-        "allow_replace": "write replace=", "source": "write register_from_class(), …_mcp(), …_openapi(), …_langchain()",
-        "method_name": "write name=", "args_schema": "write parameters=",
-        "timeout": "write metadata=ToolMetadata(timeout=…)",
-        "tags": "write metadata=ToolMetadata(tags=…)", "name_or_callable": "write name=", "target": "write it first"},
+        "write register_from_class(), …_mcp(), …_openapi(), …_langchain()": "source", "write it first": "target",
+        "write replace=": "allow_replace", "write name=": "method_name name_or_callable",
+        "write metadata=ToolMetadata(timeout=…)": "timeout", "write metadata=ToolMetadata(tags=…)": "tags",
+        "write parameters=": "args_schema"},
     (ToolRegistry, "get_schemas"): {
-        "tool_name": "write name=", "exclude_tags": "write tags=, or disable(name)", "sort": "they keep their order",
-        "include_deferred": "write search_registry(registry)"},
+        "write name=": "tool_name", "write tags=, or disable(name)": "exclude_tags", "they keep their order": "sort",
+        "write search_registry(registry)": "include_deferred"},
     (ToolRegistry, "merge"): {
-        "keep_existing": "write replace=True for the other's; a name that both have is refused",
-        "force_namespace": "write namespace="},
+        "write replace=True for the other's; a name that both have is refused": "keep_existing",
+        "write namespace=": "force_namespace"},
     (ToolRegistry, "execute_tool_calls"): {
-        "tool_calls": "write calls=", "execution_mode": "write executor=ProcessPoolExecutor(); threads need no word"},
+        "write calls=": "tool_calls", "write executor=ProcessPoolExecutor(); threads need no word": "execution_mode"},
     (ToolMetadata, "__init__"): {
-        "is_concurrency_safe": "write parallel=", "is_async": "it is seen", "custom_tags": "write tags=",
-        "max_result_size": "write ToolRegistry(max_result=…)", "defer": "write search_registry(registry)",
-        "search_hint": "write it into the description", "natural_backend": "write ToolRegistry(executor=…)",
-        "locality": "write ToolRegistry(executor=…)", **dict.fromkeys(
-            ("title", "read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint", "source_detail",
-             "schema_hash", "last_refreshed_at"), 'write extra={"mcp": {…}}')},
+        "write parallel=": "is_concurrency_safe", "it is seen": "is_async", "write tags=": "custom_tags",
+        "write ToolRegistry(max_result=…)": "max_result_size", "write search_registry(registry)": "defer",
+        "write it into the description": "search_hint", "write ToolRegistry(executor=…)": "natural_backend locality",
+        'write extra={"mcp": {…}}': "title read_only_hint destructive_hint idempotent_hint open_world_hint "
+                                    "source_detail schema_hash last_refreshed_at"},
     (Tool, "__init__"): {
-        "callable": "write func=", "fn": "write func=",
-        "parameters_model": "write Tool.from_function(func, parameters=…)",
-        "args_schema": "write parameters=", "namespace": "write registry.register(tool, namespace=…)",
-        "method_name": "write name=", "is_async": "it is seen"},
+        "write func=": "callable fn", "write Tool.from_function(func, parameters=…)": "parameters_model",
+        "write parameters=": "args_schema", "write registry.register(tool, namespace=…)": "namespace",
+        "write name=": "method_name", "it is seen": "is_async"},
 }
 
 
-def _tells(owner: type, method: str, words: dict[str, str]) -> None:
-    """Let a method say what to write instead of keywords that it has elsewhere."""
+def _tell(whose: Any, texts: dict[str, str]) -> None:
+    """Let all that is asked for a name of elsewhere, or a method that gets a keyword of it, say what to write."""
+    told = {word: text for text, words in texts.items() for word in words.split()}
+    if not whose:
+        _CALLED_HERE.update((word, f"{word} is not here: {text}") for word, text in told.items())
+        return
+    owner, method = whose
     known = getattr(owner, method)
 
     @functools.wraps(known)
     def telling(*args: Any, **options: Any) -> Any:
         for word in options:
-            if word in words:
-                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {words[word]}")
+            if word in told:
+                raise TypeError(f"{known.__qualname__.removesuffix('.__init__')} takes no {word}=: {told[word]}")
         return known(*args, **options)
     setattr(owner, method, telling)
 
 
-_CALLED_HERE.update((word, f"{word} is not here: {here}")
-                    for here, words in _WRITE_INSTEAD.items() for word in words.split())
-for (_owner, _method), _words in _WRITE_FOR_KEYWORDS.items():
-    _tells(_owner, _method, _words)
+for _whose, _texts in _WRITE_INSTEAD.items():
+    _tell(_whose, _texts)
 
 
 # ---------------------------------------------------------------------------
@@ -8516,7 +8579,9 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
     """Yield what a block says that is no call: a text, an image, the result of a call."""
     block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
     key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    images = [block.get("image_url") or block.get("source") or block.get("inlineData")]     # as the APIs spell one
+    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
+    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
+              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
     if said:
         id, text = str(block[key]), _plain_text(block[said])
         result = results.get(id) or ToolResult(id, "", text)
@@ -8524,10 +8589,10 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images += [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
-    for image in filter(None, images):
+    for image in images:
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8567,8 +8632,9 @@ def _diagram(said: _Said) -> str:
             drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
-    parts = [f"participant {short} as {name}" for name, short in {"model": "M", "registry": "R", **tools}.items()]
-    return "\n    ".join(["sequenceDiagram", "actor U as user", *parts, *lines])
+    parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
+    known = ["actor U as user", *(f"participant {short} as {name}" for short, name in parts)]
+    return "\n    ".join(["sequenceDiagram", *known, *lines])
 
 
 def _in_diagram(text: str) -> str:
@@ -8793,7 +8859,7 @@ def _source_of(thing: Any) -> str:
         raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
 
 
-def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> list[str]:
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
     """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
     meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
     named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
@@ -8801,13 +8867,14 @@ def _wanted(uses: Mapping[str, Collection[str]], wanted: str, unwanted: str) -> 
         if name not in meant:
             raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
     asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept = asked - left_out
-    while more := {need for name in kept for need in uses[name]} - kept:
-        kept |= more
-    for name in sorted(kept & left_out):
-        users = _listed(user for user in uses if user in kept and name in uses[user])
-        raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {users})")
-    return [name for name in uses if name in kept]
+    kept: list[str] = []
+    for name in reversed(uses):             # what uses a chapter stands below it
+        users = [user for user in kept if name in uses[user]]
+        if users and name in left_out:
+            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+        if users or name in asked - left_out:
+            kept.insert(0, name)
+    return kept
 
 
 def _with_chapters(text: str, kept: Sequence[str]) -> str:
@@ -8887,7 +8954,7 @@ _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for
 
 
 def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name; on a terminal it shows that one has to wait."""
+    """Make the model that options and environment name."""
     given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
     owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
     meant = [name for name, own in owns.items()             # by its own address, or in the environment
@@ -8899,14 +8966,7 @@ def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_f
     if not base_url or not model:
         raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
     api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    asked = http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
-
-    @functools.wraps(asked)
-    def waiting(**request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return asked(**request)
-    return waiting
+    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
 
 
 class _Chat:
@@ -8928,6 +8988,11 @@ class _Chat:
             self.messages += saved
         elif options.system:
             self.messages.append({"role": "system", "content": options.system})
+
+    def ask(self, **request: Any) -> Any:
+        if sys.stdout.isatty():
+            print("model   …", end="\r", flush=True)        # the next row takes its place
+        return self.model(**request)
 
     def stream(self, text: str) -> None:
         print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
@@ -8951,8 +9016,8 @@ class _Chat:
         stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
         self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
         asked = {"role": "user", "content": question}
-        loop = agent_loop(self.model, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice)
+        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
+                          tool_choice=options.choice, api_format=api_format)
         try:
             for message in itertools.chain([asked], loop):
                 self.messages.append(message)

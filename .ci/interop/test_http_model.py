@@ -270,7 +270,7 @@ def test_every_turn_asks_as_the_real_sdk_asks(api_format, stream):
         def recording(*, messages, **request):
             asked.append(messages[1:])
             return model(messages=messages, **request)
-        question = toolreg._user_message("Add 17 and 25.", api_format)
+        question = toolreg._APIS[api_format].user("Add 17 and 25.")
         messages = run_agent(recording, [SYSTEM, question], REGISTRY, api_format=api_format)
     with provider(answers) as theirs:
         for history in asked:
@@ -301,7 +301,7 @@ def test_every_turn_asks_as_the_real_sdk_asks(api_format, stream):
 def test_what_may_pass_is_asked_again_as_the_real_sdk_asks_again(api_format, stream, monkeypatch):
     monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
     answers = [429, 503, ANSWERS[api_format, stream][1]]
-    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    history = [toolreg._APIS[api_format].user("Add 17 and 25.")]
     schemas = REGISTRY.get_schemas(api_format=api_format)
     with provider(answers) as ours:
         model = HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, api_key=KEY, timeout=20,
@@ -317,7 +317,7 @@ def test_what_may_pass_is_asked_again_as_the_real_sdk_asks_again(api_format, str
 
 @each_format
 def test_what_does_not_pass_is_told_as_the_real_sdk_tells_it(api_format):
-    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    history = [toolreg._APIS[api_format].user("Add 17 and 25.")]
     for status in (400, 401, 404, 429, 500, 529):
         with provider([status]) as ours, pytest.raises(toolreg.HttpError) as told:
             HttpModel(ours.url + BASES[api_format], "m", api_format=api_format, timeout=20, retries=0)(messages=history)
@@ -331,7 +331,7 @@ def test_what_does_not_pass_is_told_as_the_real_sdk_tells_it(api_format):
 def test_a_stream_that_breaks_off_is_asked_again_unless_its_text_was_given_out(api_format, monkeypatch):
     monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
     whole = ANSWERS[api_format, True][1]
-    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    history = [toolreg._APIS[api_format].user("Add 17 and 25.")]
     for kept in range(len(whole) - 2):                              # before the event that says why it ended
         cut = [*whole[:kept], None]
         with provider([cut, whole]) as ours:
@@ -352,7 +352,7 @@ def test_a_server_that_is_not_there_is_told_as_such(api_format, stream, monkeypa
     monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    history = [toolreg._user_message("Add 17 and 25.", api_format)]
+    history = [toolreg._APIS[api_format].user("Add 17 and 25.")]
     with pytest.raises(toolreg.HttpError, match=f"^{url}: ConnectionRefusedError") as told:
         HttpModel(url + BASES[api_format], "m", api_format=api_format, timeout=20, stream=stream)(messages=history)
     assert told.value.status is None

@@ -305,7 +305,7 @@ def test_a_conversation_runs_through_the_sdk(api_format, streamed):
 def test_a_stream_gives_the_same_calls_as_the_message_at_once_also_async(api_format):
     provider = PROVIDERS[api_format]
     with serving(provider.stream, provider.stream) as server:
-        request = {"messages": [toolreg._user_message("Go.", api_format)],
+        request = {"messages": [toolreg._APIS[api_format].user("Go.")],
                    "tools": ToolRegistry([add]).get_schemas(api_format=api_format),
                    "tool_choice": build_tool_choice("auto", api_format=api_format)}
         model = provider.streaming(server.url)
