@@ -1277,6 +1277,8 @@ class Unspeakable:
         ({"a": 1}.keys(), ["a"]),
         ({"a": 1}.values(), [1]),
         (collections.OrderedDict(a=1), {"a": 1}),
+        ({1: "a", "1": {None: 2, "null": {3}}}, [[1, "a"], ["1", [[None, 2], ["null", [3]]]]]),
+        ({"\ud800": 1, "\\ud800": 2}, [["\\ud800", 1], ["\\ud800", 2]]),
         (ValueError("no"), "no"),
         (Unspeakable(), "<Unspeakable>"),
         ([Unspeakable()], ["<Unspeakable>"]),
@@ -1294,6 +1296,17 @@ def test_a_row_of_a_database_keeps_its_names():
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         assert to_json(connection.execute("select 1 as a, 'x' as b").fetchall()) == [{"a": 1, "b": "x"}]
+
+
+def test_names_that_are_the_same_as_json_cost_one_walk_at_any_depth():
+    deep, pairs = 0, 0
+    for _ in range(100):
+        deep = {1: deep, "1": 0}
+    form = to_json(deep)
+    while isinstance(form, list):
+        (key, form), other = form
+        pairs += (key, other) == (1, ["1", 0])
+    assert pairs == 100
 
 
 def test_what_contains_itself_is_cut_where_it_does():
@@ -3981,6 +3994,8 @@ def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
     (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
     (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
     (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+    (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
+    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7),
 ])
 def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
     registry = ToolRegistry()
@@ -9718,6 +9733,11 @@ UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
     ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
     ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
     (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
+    (None, {"content": "plain"}, "plain", [{"type": "text", "text": "plain"}]),
+    (None, {"content": {"type": "text", "text": "one"}}, "one", [{"type": "text", "text": "one"}]),
+    (None, {"content": ["a", {"type": "text", "text": "b"}, 5]}, "a\nb", [{"type": "text", "text": each} for each in "ab"]),
+    (None, {"content": "no luck", "isError": True}, "no luck", ToolError),
+    (OUTPUT, {"structuredContent": {"n": 1}, "content": '{"n": 1}'}, '{"n": 1}', {"n": 1}),
 ])
 def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
     class Listed(McpClient):
@@ -10738,7 +10758,7 @@ def test_async_code_goes_on_while_a_model_is_asked_over_http():
 def test_prose_where_a_call_was_required_is_a_final_answer(content):
     with serving(completion({"role": "assistant", "content": content})) as (url, requests):
         messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
-    assert messages[-1] == {"role": "assistant", "content": content} and len(requests) == 1
+    assert messages[-1] == {"role": "assistant", "content": content or ""} and len(requests) == 1
 
 
 def test_a_server_that_ignores_the_choice_of_a_tool_is_told_so_and_asked_again():

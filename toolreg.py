@@ -1145,8 +1145,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
             raise ValueError("contains itself, or is nested too deep")
         around = around | {id(value)}
         if kind is dict:
-            return {key if type(key) is str and key.isascii() else _key_form(key):
-                    _json_form(item, around, depth + 1, strict) for key, item in value.items()}
+            keys = [key if type(key) is str and key.isascii() else _key_form(key) for key in value]
+            items = [_json_form(item, around, depth + 1, strict) for item in value.values()]
+            form = dict(zip(keys, items))       # of 1 and "1" one would take the other's place: as pairs both stay
+            return form if len(form) == len(items) else [[to_json(key), item] for key, item in zip(value, items)]
         if kind is list or kind is tuple:
             return [_json_form(item, around, depth + 1, strict) for item in value]
         return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
@@ -3281,7 +3283,7 @@ def _shortened(content: str, most: int) -> str:
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
     content, value = value if type(value) is Answer else (value, value)
-    parts = content if type(content) is list else [content]
+    parts: Any = content if type(content) in (list, tuple) else [content]
     media = tuple(part for part in parts if type(part) is Media)
     if content is value and not media:
         return _content_of(value), value, ()
@@ -7760,7 +7762,9 @@ def _block_text(block: _Message) -> str:
 
 
 def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
-    blocks, structured = _objects(result.get("content")), result.get("structuredContent")
+    content, structured = result.get("content"), result.get("structuredContent")
+    blocks = _objects([{"type": "text", "text": each} if isinstance(each, str) else each        # not all know blocks
+                       for each in (content if isinstance(content, list) else [content])])
     parts = [_block_text(block) for block in blocks]
     is_structured = structured is not None or bool(output and "structuredContent" in result)
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
