@@ -2464,6 +2464,20 @@ def unpacked(typed_dict):
     return typing.Unpack[typed_dict] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (typed_dict,))
 
 
+def test_a_function_that_dispatches_on_a_type_is_given_it_by_place():
+    @functools.singledispatch
+    def show(value: Union[int, str], loud: bool = False) -> str:
+        return f"{value!r} {loud}"
+
+    @show.register
+    def _(value: int, loud: bool = False) -> str:
+        return f"int {value} {loud}"
+    registry = ToolRegistry([show])
+    assert registry["show"].parameters["required"] == ["value"]
+    results = [*invoked(registry, "show", {"value": "a"}), *invoked(registry, "show", {"loud": True, "value": 2})]
+    assert list(dict.fromkeys(result.content for result in results)) == ["'a' False", "int 2 True"]
+
+
 def test_a_typed_dict_of_kwargs_cannot_claim_the_reason():
     def take(**options): ...
 
@@ -7524,6 +7538,22 @@ def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_aw
     assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
 
 
+@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json])
+def test_what_has_only_methods_of_pythons_own_has_no_tools(value):
+    with pytest.raises(ToolDefinitionError, match="has no public methods"):
+        class_tools(value)
+
+
+def test_of_a_subclass_of_a_list_only_its_own_methods_become_tools():
+    class Books(list):
+        def borrow(self, title: str) -> str:
+            self.remove(title)
+            return title
+    registry = ToolRegistry()
+    registry.register_from_class(Books(["a"]))
+    assert registry.list_tools() == ["borrow"] and registry.invoke("borrow", {"title": "a"}).value == "a"
+
+
 def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
     assert [tool.name for tool in class_tools(Shelf([]), include="add")] == ["add"]
     assert [tool.name for tool in class_tools(Shelf([]), include=["find", "add"], exclude=["find"])] == ["add"]
@@ -9752,13 +9782,17 @@ def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_sche
     assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
 
 
-def test_a_tool_whose_output_schema_is_none_is_left_out_with_the_reason():
+@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5])
+def test_an_output_schema_that_nobody_can_read_is_not_checked_and_costs_no_tool(schema):
     class Listed(McpClient):
         def _rows(self):
-            return [{"name": "t", "inputSchema": {}, "outputSchema": {"$ref": "http://127.0.0.1:9/x"}}]
+            return [{"name": "t", "inputSchema": {}, "outputSchema": schema}]
 
-    with pytest.warns(ToolRegWarning, match="http://127.0.0.1:9/x"):
-        assert toolreg.mcp_tools(Listed(["unused"])).refused.keys() == {"t"}
+        def call_tool(self, name, arguments):
+            return {"structuredContent": {"a": 1}}
+
+    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    assert told.value == {"a": 1} and not told.is_error
 
 
 def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
@@ -10312,22 +10346,23 @@ def test_stdio_answers_every_request_once_and_nothing_else(tmp_path):
         rpc(4, "initialize", protocolVersion="1999-01-01"), rpc(5, "resources/list"), b"\r\n",
         {"jsonrpc": "2.0", "id": 6, "result": {}}, {"jsonrpc": "2.0", "method": "no/such/notification"},
         rpc_new(7, "server/discover"), rpc_new(8, "ping"), rpc_new(9, "tools/list", "2031-01-01"),
-        rpc(10, "server/discover"), rpc_new(11, "tools/list", "2025-11-25"),
+        rpc(10, "server/discover"), rpc_new(11, "ping", "2025-11-25"),
         b'{"jsonrpc": "2.0", "id": 12, "method": "ping"}')
     results = {message["id"]: message.get("result", message.get("error")) for message in messages}
-    assert [message["id"] for message in messages] == [1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert len(messages) == len(results) and results.keys() == {1, "two", 3, 4, 5, 7, 8, 9, 10, 11, 12}
     assert [results[id]["protocolVersion"] for id in (1, 3, 4)] == ["2025-06-18", "2025-11-25", "2025-11-25"]
     assert results["two"] == {} and results[1]["capabilities"] == {"tools": {}}
     spoken = ["2026-07-28", "2025-11-25", "2025-06-18"]
     assert results[7] == {"supportedVersions": spoken, "capabilities": {"tools": {}}, "resultType": "complete",
                           "serverInfo": {"name": "toolreg", "version": toolreg.__version__},
                           "ttlMs": 0, "cacheScope": "private"}
-    assert [results[id]["code"] for id in (5, 8, 9, 10, 11)] == [-32601, -32601, -32022, -32602, -32022]
+    assert [results[id]["code"] for id in (5, 8, 9, 10)] == [-32601, -32601, -32022, -32601] and results[11] == {}
     assert results[9]["data"] == {"supported": spoken, "requested": "2031-01-01"}
 
 
 def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
-    [old, new], _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    messages, _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
+    old, new = sorted(messages, key=lambda message: message["id"])
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
     assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
     assert tools["add"]["description"] == "Add two numbers."
@@ -10336,6 +10371,9 @@ def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     assert tools["add"]["outputSchema"]["properties"] == {"total": {"type": "integer"}}
     assert {name for name in tools if "outputSchema" in tools[name]} == {"add", "lies"}
     assert "resultType" not in old["result"]
+    assert {tool["name"]: tool.pop("outputSchema") for tool in new["result"]["tools"] if "outputSchema" in tool} == {
+        **{name: tools[name].pop("outputSchema") for name in ("add", "lies")},      # only here also of what is no object
+        "shows": {"type": "array", "items": {}}, "stays": {"type": "boolean"}}
     assert new["result"] == {**old["result"], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
@@ -10344,9 +10382,10 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
         tmp_path, rpc_tool(1, "add", a="1", b=2, toolcall_reason="why not"), rpc_tool(2, "prints"), rpc_tool(3, "fails"),
         rpc_tool(4, "lies"), rpc_tool(5, "leaves"), rpc_tool(6, "nothing"), rpc_tool(7, "add", a=1),
         rpc_tool(8, "stays"), rpc(9, "tools/call", name="add", arguments=[]), rpc(10, "tools/call"),
-        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
+        rpc_tool(11, "interrupts"), rpc_tool(13, "shows"),
+        rpc_new(14, "tools/call", name="stays", arguments=None), rpc_new(12, "tools/call", name="says", arguments={"size": 5_000_000}))
     answers = {message["id"]: message for message in messages}
-    assert sorted(answers) == [*range(1, 14)] and len(messages) == 13
+    assert sorted(answers) == [*range(1, 15)] and len(messages) == 14
     assert answers[1]["result"] == {"content": [{"type": "text", "text": '{"total": 3}'}], "isError": False,
                                     "structuredContent": {"total": 3}}
     texts = {id: answers[id]["result"]["content"][0]["text"] for id in (2, 3, 4, 6, 7, 8, 12)}
@@ -10363,6 +10402,7 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
         {"type": "image", "data": "YWJj", "mimeType": "image/png"},
         {"type": "audio", "data": "YWJj", "mimeType": "audio/wav"},
         {"type": "resource", "resource": {"uri": "tool:shows", "mimeType": "application/pdf", "blob": "YWJj"}}]
+    assert answers[14]["result"]["structuredContent"] is True and "structuredContent" not in answers[8]["result"]
     assert "structuredContent" not in answers[4]["result"] and answers[12]["result"]["resultType"] == "complete"
     assert [answers[id]["error"] for id in (5, 11)] == [
         {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
@@ -10410,8 +10450,9 @@ def test_whatever_a_function_gives_by_its_annotation_fits_the_schema_that_is_lis
         return value
     quote.__annotations__["return"] = returns
     registry = ToolRegistry([quote])
-    [listed] = toolreg._tool_rows(registry, {})["tools"]
-    answer = toolreg._tool_answer(registry, {"name": "quote"})
+    desk = toolreg._Desk(registry)
+    [listed] = desk.list_tools({}, "2025-06-18")["tools"]
+    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
     assert (answer["isError"], answer["structuredContent"]) == (False, written)
     assert is_valid(written, listed["outputSchema"]) and not is_valid({"a": 5, "price": None}, listed["outputSchema"])
 
@@ -10449,8 +10490,9 @@ def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_f
 def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
     messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
                              rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
-    assert [message["id"] for message in messages] == ["before", id, "after"]
-    assert messages[1]["error"]["code"] == code and messages[1]["error"]["message"]
+    assert len(messages) == 3 and [message["id"] for message in messages].count(id) == 1
+    [error] = [message["error"] for message in messages if "error" in message]
+    assert error["code"] == code and error["message"]
 
 
 def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
@@ -10462,7 +10504,7 @@ def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
         (rpc(1, "ping"), {"mcp_protocol_version": "2025-06-18"}, 200, None),
         (rpc(1, "ping"), {"mcp_protocol_version": "1999-01-01"}, 400, -32022),
         (rpc(1, "prompts/list"), {}, 200, -32601),
-        (rpc(1, "tools/call"), {}, 200, -32602),
+        (rpc(1, "tools/call"), {}, 400, -32602),
         (call, new, 200, None),
         (call, {**new, "mcp_name": " add \t"}, 200, None),
         (call, {}, 400, -32020),

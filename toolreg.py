@@ -2017,6 +2017,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
         build.problems.append(f"{error} (write a function around it)")
         return takes
     hints = _FIND_HINTS[-1](holder)
+    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # on what comes by place
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -2028,7 +2029,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY:
+            if kind is parameter.POSITIONAL_ONLY or (dispatches and parameter is next(iter(parameters.values()))):
                 takes.positional.append(parameter)
             if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
@@ -5764,7 +5765,8 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
     Properties are never evaluated.
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
-    names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
+    names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base)
+                          if base.__module__ != "builtins")             # Python's own methods are no tools
     methods = [name for name in names
                if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
     if not methods:
@@ -7232,33 +7234,27 @@ __all__ += ["search_registry"]
 #    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _REVISIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")         # newest first
-_NO_HANDSHAKE = _REVISIONS[:1]  # in these each request says who asks, in its `_meta` and its headers
+_NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_meta` and its headers
 _META = "io.modelcontextprotocol/"              # before the names in `_meta`
-_VERSION = f"{_META}protocolVersion"
 _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
-_GREETINGS = ("server/discover", "initialize")
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
-_MIRRORED = ("string", "integer", "boolean")            # the types of arguments that `x-mcp-header` makes headers too
+_MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
-_GRACE = 1.0                # seconds for each way of asking a server to end, and for each courtesy
-_SHORTEST_PAUSE = 0.1       # before a stream is resumed, whatever the server says
+_GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
+_SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
 _RUNNERS = {".py": sys.executable, ".js": "node"}
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_NO_ANSWER = "the server gave no answer within the timeout"
 _BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
                "properties alone (got {})")
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
 _FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
-# where a line that is no JSON (NaN, too deep) has the id of the request that it answers: at its beginning or its end
-_ID_OF_BROKEN = (r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*([0-9]{1,15})\s*,'
-                 r'|(?s:.*),\s*"id"\s*:\s*([0-9]{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z')
 _Message = dict[str, Any]
 
 
@@ -7274,62 +7270,57 @@ def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
+def _messages_of(text: str) -> list[_Message]:
+    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
+    read = _caught(_read_json, text)
+    if read.error:
+        loose = _caught(json.loads, text).value
+        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
+        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
+    return _objects(read.value if isinstance(read.value, list) else [read.value])
+
+
 def _encoded(message: _Message) -> bytes:
     return _printable(_write_json({"jsonrpc": "2.0", **message})).encode()
-
-
-def _broken_answer(text: str, error: BaseException) -> _Message | None:
-    """Give the error that a line without JSON means; None for junk: servers do print into their own output."""
-    found = re.match(_ID_OF_BROKEN, text)
-    message = f"its answer cannot be read: {_words_of(error)}"
-    return {"id": int(found[1] or found[2]), "error": {"message": message}} if found else None
-
-
-def _told_by(error: HttpError) -> _Message | None:
-    """Give the answer in JSON-RPC that an HTTP error brought."""
-    body = _caught(_read_json, error.body.decode("utf-8", "replace")).value if error.status in (400, 404) else None
-    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
 
 
 class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
-    send: Any                                   # (message, deadline, box=None): the box gets an answer or an error
+    send: Any                                   # (message, deadline): over HTTP a request is sent when it is answered
     close: Any                                  # (): of either kind
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Any, on_request: Any, mirrored: dict[str, Any]) -> None:
+    def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
-        self.ids = itertools.count(1)
-        self.waiting: dict[int, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
+        self.ids, self.process = itertools.count(1), os.getpid()        # a process that is forked must leave it alone
+        self.waiting: dict[Any, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
         self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
-        self.process = os.getpid()              # a process that is forked from this one must leave it alone
 
     def greet(self, deadline: float, known: str) -> _Message:
         """Agree on a revision of the protocol, and give what the server says of itself.
 
         A server that refuses one may name those it has; the one that it is `known` for is tried first.
         """
-        todo = [known, *self.revisions] if known else [*self.revisions]
-        faults: list[tuple[bool, ToolRegError]] = []
+        todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
         while todo and len(faults) < _TRIES:
             revision = todo.pop(0)
             try:
                 return self._agree(revision, deadline)
             except ToolRegError as error:
-                faults.append((revision in _NO_HANDSHAKE, error))
+                faults.append((revision == _NO_HANDSHAKE, error))
                 data = getattr(error, "data", None)
                 named = data.get("supported") if isinstance(data, dict) else None
                 todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
         raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
-        able = _ANSWERABLE if self.on_request else {}
-        self.about = {}
-        if revision in _NO_HANDSHAKE:
-            about = {_VERSION: revision, f"{_META}clientCapabilities": able, f"{_META}clientInfo": _CLIENT}
+        able, self.about = _ANSWERABLE if self.on_request else {}, {}
+        if revision == _NO_HANDSHAKE:
+            about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
+                     f"{_META}clientInfo": _CLIENT}
             in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
             server = self.ask("server/discover", {"_meta": about}, in_time)
             supported = server.get("supportedVersions")
@@ -7340,7 +7331,7 @@ class _Link:
         hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
         server = self.ask("initialize", hello, deadline)
         agreed = server.get("protocolVersion")
-        if agreed not in _REVISIONS or agreed in _NO_HANDSHAKE:
+        if agreed not in _REVISIONS[1:]:
             raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
         self.session = {**self.session, "mcp-protocol-version": agreed}
         self.send({"method": "notifications/initialized"}, deadline)
@@ -7366,33 +7357,45 @@ class _Link:
         raise McpError(f"the server asked for input {_ROUNDS} times")
 
     def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        import queue
-        number, box = next(self.ids), queue.SimpleQueue[Any]()
-        about = self.about | params.get("_meta", {})
+        about, number = self.about | params.get("_meta", {}), next(self.ids)
         if self.on_notification and method == "tools/call":
             about["progressToken"] = number
         message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
-        self.waiting[number] = box
         try:
-            self.send(message, deadline, box)
-            answer = box.get(timeout=_seconds_to(deadline))
-            if isinstance(answer, HttpError) and "mcp-session-id" not in self.session:
-                answer = _told_by(answer) or answer
-            if isinstance(answer, BaseException):
-                raise answer
-        except (queue.Empty, TimeoutError):
-            if method not in _GREETINGS and (isinstance(self, _Pipe) or not self.about):    # else its stream ends now
-                message = {"method": "notifications/cancelled", "params": {"requestId": number}}
-                _on_daemon(self.send, message, deadline + _GRACE)
-            raise ToolTimeoutError(_NO_ANSWER + self.last_words) from None
-        finally:
-            self.waiting.pop(number, None)
+            answer = self._answer_to(message, deadline)
+        except TimeoutError:
+            if method == "tools/call":
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, cancelled, deadline + _GRACE)
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
         result, error = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
         error = error if isinstance(error, dict) else {"message": "no result came"}
         text = f"the server refused {method}: {error.get('message')}"
         raise McpError(text[:1_000], error.get("code"), error.get("data"))
+
+    def _answer_to(self, message: _Message, deadline: float) -> _Message:
+        import queue
+        box = self.waiting[message["id"]] = queue.SimpleQueue[Any]()
+        try:
+            sent = _caught(self.send, message, deadline)
+            if self.fault:                      # which tells more than what was sent into the void
+                raise McpError(self.fault)
+            if isinstance(sent.error, HttpError) and "mcp-session-id" not in self.session:
+                body = sent.error.body if sent.error.status in (400, 404) else b""
+                for told in _messages_of(body.decode("utf-8", "replace")):
+                    if "error" in told:
+                        return told
+            sent.get()
+            answer = box.get(timeout=_seconds_to(deadline))
+        except queue.Empty:
+            raise TimeoutError from None
+        finally:
+            self.waiting.pop(message["id"], None)
+        if answer is None:
+            raise McpError(self.fault)
+        return dict(answer)
 
     def answer(self, request: Any) -> Any:
         """Give what answers a request of the server, or raise a McpError for what nobody answers."""
@@ -7413,9 +7416,7 @@ class _Link:
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
-        read = _caught(_read_json, text)
-        value = _broken_answer(text, read.error) if read.error else read.value
-        for message in _objects(value if isinstance(value, list) else [value]):
+        for message in _messages_of(text):
             method, number = message.get("method"), message.get("id")
             if method is None:
                 box = self.waiting.pop(number, None) if type(number) is int else None
@@ -7433,7 +7434,7 @@ class _Link:
     def end(self, fault: str) -> None:
         self.fault = self.fault or fault
         for box in list(self.waiting.values()):
-            box.put(McpError(self.fault))
+            box.put(None)
 
 
 class _Pipe(_Link):
@@ -7456,12 +7457,10 @@ class _Pipe(_Link):
         _on_daemon(self._speak)
         _on_daemon(self._hear)
 
-    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
+    def send(self, message: _Message, deadline: float) -> None:
         """Leave a message to the thread that speaks: a server that does not read would block this one."""
-        if self.outbox.qsize() < 1_000:         # more only where it asks and asks, and does not read
+        if self.outbox.qsize() < _MAX_UNSENT:
             self.outbox.put(_encoded(message) + b"\n")
-        if box and self.fault:
-            box.put(McpError(self.fault))
 
     def close(self) -> None:
         if self.process == os.getpid():
@@ -7515,14 +7514,14 @@ class _Http(_Link):
         self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
         self.given_headers = headers            # a function, since tokens expire
 
-    def send(self, message: _Message, deadline: float, box: Any = None) -> None:
-        """Post a message; for a request a thread does that, and reads until it is answered."""
-        if box:
-            posted = _on_daemon(self._follow, "POST", deadline, message)
-            posted.add_done_callback(lambda posted: box.put(posted.result().error))
-        else:
+    def send(self, message: _Message, deadline: float) -> None:
+        """Post a message, and read until it is answered if it is a request."""
+        method = message.get("method")
+        if method and "id" in message:
+            self._follow("POST", deadline, message)
+        elif not self.about:                    # else nothing is told: the end of its stream cancels a request
             self._fetch("POST", deadline, message).close()
-        if message.get("method") == "notifications/initialized":        # from now on hear what belongs to no call
+        if method == "notifications/initialized":       # from now on hear what belongs to no call
             _on_daemon(self._follow, "GET", math.inf)
 
     def close(self) -> None:
@@ -7561,10 +7560,8 @@ class _Http(_Link):
             stream.wire.deadline = deadline
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
-                events: Iterable[Any] = _sse_events(stream.lines())
-                if not is_stream:
-                    events = [("", stream.read().decode("utf-8", "replace"), "", None)]     # JSON is one event
-                for _, data, event_id, retry in events:
+                whole = [] if is_stream else [("", stream.read().decode("utf-8", "replace"), "", None)]
+                for _, data, event_id, retry in whole or _sse_events(stream.lines()):
                     last_id, pause = event_id or last_id, pause if retry is None else retry / 1_000
                     self.take(data or "")
                     if number and number not in self.waiting:
@@ -7578,13 +7575,12 @@ class _Http(_Link):
                 raise McpError("the server's answer ended without a result")
             self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
             method, message = "GET", None
-        raise McpError(self.fault)
 
 
 def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
     """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
     params: _Message = message.get("params") or {}
-    revision = params.get("_meta", {}).get(_VERSION)
+    revision = params.get("_meta", {}).get(f"{_META}protocolVersion")
     if revision is None:
         return {}
     headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
@@ -7598,12 +7594,11 @@ def _header_text(value: Any) -> str:
     """Spell a value as a header, in Base64 where it is not plain."""
     from base64 import b64encode
     text = value if isinstance(value, str) else _write_json(value)
-    if re.fullmatch(_PLAIN_HEADER, text):
-        return text
-    return f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
+    is_plain = re.fullmatch(_PLAIN_HEADER, text)
+    return text if is_plain else f"=?base64?{b64encode(_printable(text).encode()).decode()}?="
 
 
-def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
+def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
     """Note header -> way to the argument for each `x-mcp-header` in a schema; raise a McpError for a wrong one.
 
     The way is None below other keywords than `properties`.
@@ -7612,10 +7607,9 @@ def _note_mirrors(found: dict[str, Any], way: tuple[Any, ...] | None, schema: An
         return
     way = None if way is None else (*way, *steps)
     if "x-mcp-header" in schema:
-        name = schema["x-mcp-header"]
+        name, is_value = schema["x-mcp-header"], schema.get("type") in ("string", "integer", "boolean")
         header = f"mcp-param-{name}".lower()
-        is_name = isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)
-        if not way or not is_name or header in found or schema.get("type") not in _MIRRORED:
+        if not (way and is_value and isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)) or header in found:
             raise McpError(_BAD_MIRROR.format(_shown(name)))
         found[header] = way
     for keyword, argument in schema.items():
@@ -7663,7 +7657,7 @@ class McpClient:
         self.start_timeout = math.inf if start_timeout is None else start_timeout
         self.server: dict[str, Any] = {}        # what it said of itself
         self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
-        self._mirrored: dict[str, Any] = {}     # tool -> header -> the way to the argument that it repeats
+        self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
         self._hooks = on_notification, on_request, self._mirrored
         self._closed, self._process = False, os.getpid()
         self._link: Any = None
@@ -7687,8 +7681,7 @@ class McpClient:
 
     def _rows(self) -> list[_Message]:
         self._linked()                          # a start has a timeout of its own
-        deadline = time.monotonic() + self.timeout
-        rows, cursors, cursor = list[_Message](), list[Any](), None
+        rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
@@ -7698,15 +7691,15 @@ class McpClient:
 
     def _mirror(self, row: _Message) -> None:
         """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors: dict[str, Any] = {}
+        mirrors: _Message = {}
         if isinstance(self._link, _Http) and self._link.about:
             _note_mirrors(mirrors, (), row.get("inputSchema"))
         self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
-        params = {"name": name, "arguments": dict(arguments or {})}
         self._linked()
+        params = {"name": name, "arguments": dict(arguments or {})}
         return dict(self._call("tools/call", params, time.monotonic() + self.timeout))
 
     def _call(self, method: str, params: _Message, deadline: float) -> Any:
@@ -7734,20 +7727,20 @@ class McpClient:
                 raise McpError(_FORKED)
             self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
         with self._lock:
+            if self._closed:
+                raise McpError("the client is closed")
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
-                raise ToolTimeoutError(_NO_ANSWER)
-            if not self._closed and (self._link is None or self._link.fault):
+                raise ToolTimeoutError("the server gave no answer within the timeout")
+            if self._link is None or self._link.fault:
                 self._end()
                 self._link = self._connect(*self._hooks)
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
-            if not self._closed and self._link.session is lost:
+            if self._link.session is lost:
                 greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
-                if greeting.error or self._closed:
+                if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
                 self.server = greeting.get()
-            if self._closed:                    # perhaps meanwhile
-                raise McpError("the client is closed")
             return self._link
 
 
@@ -7782,13 +7775,9 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
 def _is_said(structured: Any, texts: list[Any]) -> bool:
     """Tell whether texts say what is structured, or its only value: one as JSON or as it is, or all as the items."""
     inner = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else structured
-    read = []
-    for text in texts:
-        try:
-            read.append(_read_json(text))
-        except (TypeError, ValueError):
-            read.append(text)
-    return any(said in (structured, inner) for said in (*read, *texts, read, texts))
+    read = [_caught(_read_json, text) for text in texts]
+    values = [text if each.error else each.value for text, each in zip(texts, read)]
+    return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
 def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], Tool]]]:
@@ -7800,7 +7789,9 @@ def _rows_of(client: McpClient, prefix: str) -> list[tuple[str, Callable[[str], 
             raise McpError(_TASK_ONLY)
         client._mirror(row)
         metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+        output = None
+        with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
+            output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
         return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                     lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
 
@@ -7816,12 +7807,13 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
     def unreachable(reason: str, name: str) -> Tool:
         raise McpError(reason)
 
-    given, rows = client_or_transport, []
-    if not isinstance(given, Mapping) or "mcpServers" not in given:
+    given, rows = client_or_transport, list[Any]()
+    servers = given.get("mcpServers") if isinstance(given, Mapping) else None
+    if servers is None:
         return _make_tools("mcp", _rows_of(given if isinstance(given, McpClient) else McpClient(given, **options), ""))
     if options.keys() & {"env", "headers"}:
         raise TypeError("env and headers: belong to one server (write them into its entry)")
-    for server, entry in given["mcpServers"].items():
+    for server, entry in servers.items():
         try:
             rows += _rows_of(McpClient(entry, **options), f"{server}-")
         except ToolRegError as error:       # without its traceback, which would keep the client alive
@@ -7837,27 +7829,23 @@ __all__ += ["McpClient", "McpError", "mcp_tools"]
 # serve: the same tools for MCP clients
 #    uses 1 2 3 4 8 9 network
 # ---------------------------------------------------------------------------
-MAX_SERVED = 100            # calls at once on stdio, connections at once over HTTP
+MAX_SERVED = 100            # messages at once on stdio, connections at once over HTTP
 MAX_MESSAGE = 4 * 2**20     # bytes
 MESSAGE_SECONDS = 30.0      # for one message to arrive over HTTP, and for its answer to leave
 LAST_SECONDS = 1.5          # for the calls that still run when the client closes stdin
-_SPOKEN = ("2026-07-28", "2025-11-25", "2025-06-18")
-_STATELESS, *_HANDSHAKEN = _SPOKEN      # its requests stand each for itself; in those a greeting comes first
+_STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
+_META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
-_KEEP_NOTHING = {"ttlMs": 0, "cacheScope": "private"}       # tools may change, and nobody is told
-_META_VERSION = "io.modelcontextprotocol/protocolVersion"
-_META_NEEDED = {_META_VERSION, "io.modelcontextprotocol/clientCapabilities"}
+_WHOLE = {"resultType": "complete"}
+_WHOLE_NOW = {**_WHOLE, "ttlMs": 0, "cacheScope": "private"}            # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
-_STATUS = {False: dict.fromkeys((-32700, -32600, -32022), 400),         # older clients take 404 for a lost session
-           True: {**dict.fromkeys((-32700, -32600, -32602, -32020, -32022), 400), -32601: 404}}
+_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
 _HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_HEADERS_OF = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"},
-               **dict.fromkeys((411, 413), {"Connection": "close"})}
+_WHEN_REFUSED = (("Connection", "close"), ("Allow", "POST"), ("WWW-Authenticate", "Bearer"))    # a body stays unread
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
-_MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
-
+_Rpc = dict[str, Any]       # an object of JSON-RPC
 
 # what an MCP client is told of a tool: these schemas go out only, so nothing is read or answered in this format
 API_FORMATS += ("mcp",)
@@ -7865,29 +7853,20 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
     key: tool.metadata.extra[key] for key in ("title", "annotations") if key in tool.metadata.extra}}
 
 
-class _Refused(Exception):
-    def __init__(self, code: int, message: str, **data: Any) -> None:
-        self.error: dict[str, Any] = {"code": code, "message": message, **({"data": data} if data else {})}
-
-
-def _tool_rows(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    rows = registry.get_schemas(api_format="mcp")
-    for row in rows:
-        if output := _output_schema(registry[row["name"]]):
-            row["outputSchema"] = output
-    return {"tools": rows}
-
-
 @functools.lru_cache(1024)
-def _output_schema(tool: Tool) -> dict[str, Any] | None:
-    """Give the schema of the objects that a tool's function says it returns; None where it says nothing of the kind."""
-    try:
-        given = _FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]
-        written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
-        schema = written(mode="serialization") if written else schema_of(given)
-        return _map_schema(schema, _as_written) if schema.get("type") == "object" else None
-    except Exception:                           # a function without annotations, or what only looks like one
-        return None
+def _output_of(tool: Tool, revision: str) -> Validator | None:
+    """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
+    output = _caught(lambda: Validator(_written_by(inspect.unwrap(tool.func)))).value
+    kind = output.schema.get("type") if output else "string"
+    is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
+    return output if is_told else None
+
+
+def _written_by(func: Any) -> dict[str, Any]:
+    given = _FIND_HINTS[-1](func)["return"]
+    written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
+    schema: dict[str, Any] = _map_schema(written(mode="serialization") if written else schema_of(given), _as_written)
+    return schema
 
 
 def _as_written(schema: Any) -> Any:
@@ -7899,119 +7878,124 @@ def _as_written(schema: Any) -> Any:
     return {**said, "type": ["number", "string"]} if said.get("type") == "number" else said
 
 
-def _tool_answer(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    name, arguments = params.get("name"), params.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, (dict, type(None))):
-        raise _Refused(-32602, "name: must be text, and arguments an object")
-    tool, result = registry.get_tool(name), registry.invoke(name, arguments or {})
-    text, is_error, structured = result.content, result.is_error, {}
-    if tool and not is_error and (output := _output_schema(tool)):
-        structured = {"structuredContent": to_json(result.value)}
-        errors = itertools.islice(iter_errors(structured["structuredContent"], output), SHOWN_NAMES)
-        if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse such a result without a word
-            text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
-    blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
-    return {"content": blocks, "isError": is_error, **structured}
-
-
-def _media_block(media: Media, name: str) -> dict[str, Any]:
+def _media_block(media: Media, name: str) -> _Rpc:
     kind, data = media.media_type.partition("/")[0], media.base64
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
 
 
-def _greeting(registry: ToolRegistry, params: dict[str, Any]) -> dict[str, Any]:
+class _RpcError(Exception):
+    """Be (the status of HTTP, the error) that answer a request."""
+
+
+def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any) -> None:
+    if not is_so:
+        raise _RpcError(status, {"code": code, "message": message, **({"data": data} if data else {})})
+
+
+def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
+    """Give the revision that a request follows: in the newest each says so itself, and its headers repeat it."""
+    meta = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
+    revision = meta.get(_META_NEEDED[0], headers.get("mcp-protocol-version", _GREETED[0]))
+    _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
+            supported=[*_SERVED], requested=str(revision))
+    if revision == _STATELESS:
+        _insist(meta.keys() >= {*_META_NEEDED}, -32602, f"params._meta: must have {_listed(_META_NEEDED)}")
+        said = {"mcp-protocol-version": revision, "mcp-method": method,
+                "mcp-name": params.get("name") if method == "tools/call" else None}
+        wrong = [name for name in said if headers and said[name] not in (None, str(headers.get(name)).strip())]
+        _insist(not wrong, -32020, f"{_listed(wrong)}: the header does not say what the message says")
+    return str(revision)
+
+
+class _Desk:
+    """Answer messages on the threads on which they come; tools with parallel=False run on the one that serves."""
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        import queue
+        self.registry, self.context, self.bound = registry, contextvars.copy_context(), queue.SimpleQueue[Any]()
+
+    def serve(self) -> None:
+        """Run the calls that are bound to this thread, until None comes for one, or Ctrl-C."""
+        import queue
+        while True:
+            with contextlib.suppress(queue.Empty):          # Windows hears no Ctrl-C while it waits
+                call, box = self.bound.get(timeout=1.0)
+                if call is None:
+                    return
+                box.put(outcome := _caught(call))
+                if isinstance(outcome.error, KeyboardInterrupt):
+                    return
+
+    def answer(self, line: bytes, headers: Any) -> tuple[int, bytes]:
+        """Give (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+        import traceback
+        known, status = None, 200
+        try:
+            _insist(len(line) <= MAX_MESSAGE, -32600, f"a message may have {MAX_MESSAGE} bytes at most")
+            read = _caught(lambda: _read_json(line.decode()))
+            _insist(read.error is None, -32700, f"the message is no JSON: {read.error}")
+            message = read.value if isinstance(read.value, dict) else {}
+            _insist(message.get("jsonrpc") == "2.0", -32600, 'a message must be one object with "jsonrpc": "2.0"')
+            if "id" not in message or message.keys() & {"result", "error"}:
+                return 202, b""                 # a notification, or an answer
+            known = message["id"] if type(message["id"]) in (str, int) else None
+            method, params = message.get("method"), message.get("params", {})
+            _insist(known is not None and type(method) is str and isinstance(params, dict), -32600, _NO_REQUEST)
+            revision = _revision_of(str(method), params, headers)
+            reply, more = _SERVED[revision].get(str(method), (None, {}))
+            # older clients take 404 for a lost session
+            _insist(reply, -32601, f"there is no method {_shown(method)}", 404 if revision == _STATELESS else 200)
+            part = {"result": {**reply(self, params, revision), **more}}
+        except _RpcError as refused:
+            status, part = refused.args[0], {"error": refused.args[1]}
+        except BaseException as error:          # a hook failed, or a tool wants the program to end
+            traceback.print_exception(type(error), error, error.__traceback__)
+            part = {"error": {"code": -32603, "message": f"internal error: {type(error).__name__}"}}
+        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+
+    def list_tools(self, params: _Rpc, revision: str) -> _Rpc:
+        rows = self.registry.get_schemas(api_format="mcp")
+        for row in rows:
+            if output := _output_of(self.registry[row["name"]], revision):
+                row["outputSchema"] = output.schema
+        return {"tools": rows}
+
+    def call_tool(self, params: _Rpc, revision: str) -> _Rpc:
+        import queue
+        name, arguments = str(params.get("name")), params.get("arguments")
+        is_call = params.get("name") == name and isinstance(arguments, (dict, type(None)))
+        _insist(is_call, -32602, "name: must be text, and arguments an object")
+        tool, box = self.registry.get_tool(name), queue.SimpleQueue[Any]()
+        call: Any = functools.partial(self.context.copy().run, self.registry.invoke, name, arguments or {})
+        if tool and not tool.metadata.parallel:
+            self.bound.put((call, box))
+            call = box.get().get
+        result: ToolResult = call()
+        text, is_error, structured = result.content, result.is_error, {}
+        if tool and not is_error and (output := _output_of(tool, revision)):
+            structured = {"structuredContent": to_json(result.value)}
+            errors = itertools.islice(output.iter_errors(structured["structuredContent"]), SHOWN_NAMES)
+            if faults := "\n".join(f"- {error}" for error in errors):       # clients refuse it without a word
+                text, is_error, structured = _MISFIT_RESULT.format(name, faults, text), True, {}
+        blocks = [{"type": "text", "text": text}, *(_media_block(media, name) for media in result.media)]
+        return {"content": blocks, "isError": is_error, **structured}
+
+
+def _greeting(desk: _Desk, params: _Rpc, revision: str) -> _Rpc:
     wished = params.get("protocolVersion")
-    return {**_ABOUT, "protocolVersion": wished if wished in _HANDSHAKEN else _HANDSHAKEN[0]}
+    return {**_ABOUT, "protocolVersion": wished if wished in _GREETED else _GREETED[0]}
 
 
-_MCP_METHODS: dict[bool, dict[str, Callable[[ToolRegistry, dict[str, Any]], dict[str, Any]]]] = {
-    False: {"tools/list": _tool_rows, "tools/call": _tool_answer, "initialize": _greeting, "ping": lambda *_: {}},
-    True: {"tools/list": lambda *asked: {**_tool_rows(*asked), **_KEEP_NOTHING}, "tools/call": _tool_answer,
-           "server/discover": lambda *_: {"supportedVersions": [*_SPOKEN], **_ABOUT, **_KEEP_NOTHING}},
-}
+_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
+    _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
+                 "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
+    **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
+                               "initialize": (_greeting, {}), "ping": (lambda *_: {}, {})})}
 
 
-def _rpc_in(line: bytes | None) -> dict[str, Any]:
-    """Read a message; what it says in params is an object afterwards, if only an empty one."""
-    if line is None:
-        raise _Refused(-32600, f"a message may have {MAX_MESSAGE} bytes at most")
-    try:
-        message = _read_json(line.decode())
-    except ValueError as error:
-        raise _Refused(-32700, f"the message is no JSON: {error}") from None
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise _Refused(-32600, 'a message must be one object with "jsonrpc": "2.0"')
-    params = message.get("params", {})
-    return {**message, "params": params} if isinstance(params, dict) else {**message, "params": {}, "method": None}
-
-
-def _check_version(message: dict[str, Any], meta: dict[str, Any], headers: Any, stateless: bool) -> None:
-    version = (headers or {}).get("mcp-protocol-version", _HANDSHAKEN[0])
-    if stateless:
-        if not meta.keys() >= _META_NEEDED:
-            raise _Refused(-32602, f"params._meta: must have {_listed(sorted(_META_NEEDED))}")
-        version = meta[_META_VERSION]
-        said = {"mcp-protocol-version": version, "mcp-method": message["method"],
-                "mcp-name": message["params"].get("name") if message["method"] == "tools/call" else None}
-        for name, text in said.items() if headers is not None else ():
-            if text is not None and text != str((headers or {}).get(name)).strip():
-                raise _Refused(-32020, f"{name}: the header does not say what the message says")
-    if version not in ([_STATELESS] if stateless else _HANDSHAKEN):
-        raise _Refused(-32022, f"{_shown(version)} is no revision of MCP that is spoken here",
-                       supported=[*_SPOKEN], requested=str(version))
-
-
-def _replied(registry: ToolRegistry, asked: _Outcome, headers: Any = None) -> tuple[int, bytes]:
-    """Answer what _rpc_in gave: (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
-    import threading
-    import traceback
-    message = asked.value or {"params": {}}
-    meta = message["params"]["_meta"] if isinstance(message["params"].get("_meta"), dict) else {}
-    stateless = bool(_META_VERSION in meta or message.get("method") == "server/discover"
-                     or (headers or {}).get("mcp-protocol-version") == _STATELESS)
-    known = message.get("id") if type(message.get("id")) in (str, int) else None
-
-    def reply(**part: Any) -> bytes:
-        return _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
-
-    try:
-        asked.get()
-        if "id" not in message or message.keys() & {"result", "error"}:
-            return 202, b""                     # a notification, or an answer
-        if known is None or not isinstance(message.get("method"), str):
-            raise _Refused(-32600, _NO_REQUEST)
-        _check_version(message, meta, headers, stateless)
-        answer = _MCP_METHODS[stateless].get(str(message["method"]))
-        if answer is None:
-            raise _Refused(-32601, f"there is no method {_shown(message['method'])}")
-        result = answer(registry, message["params"])
-        return 200, reply(result={**result, "resultType": "complete"} if stateless else result)
-    except _Refused as refused:
-        return _STATUS[stateless].get(refused.error["code"], 200), reply(error=refused.error)
-    except BaseException as error:              # a hook failed, or a tool wants the program to end
-        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-            raise
-        traceback.print_exception(type(error), error, error.__traceback__)
-        return 200, reply(error={"code": -32603, "message": f"internal error: {type(error).__name__}"})
-
-
-def _is_bound(registry: ToolRegistry, asked: _Outcome) -> bool | None:
-    """Tell whether a message calls a tool with parallel=False; None where it calls none."""
-    tool = registry.get_tool(str(asked.value["params"].get("name"))) if asked.value else None
-    return None if tool is None else not tool.metadata.parallel
-
-
-def _messages_in(requests: Any) -> Iterator[_Outcome]:
-    while first := (rest := requests.readline(MAX_MESSAGE)):
-        while len(rest) == MAX_MESSAGE and not rest.endswith(b"\n"):        # too long: the rest is thrown away
-            rest = requests.readline(MAX_MESSAGE)
-        if first.strip():
-            yield _caught(_rpc_in, first if first is rest else None)
-
-
-def _serve_pipes(registry: ToolRegistry) -> None:
+def _serve_pipes(desk: _Desk) -> None:
     import threading
     turn, places = threading.Lock(), threading.Semaphore(MAX_SERVED)
     nothing = os.open(os.devnull, os.O_RDWR)    # first of all: it becomes stderr where there is none
@@ -8019,112 +8003,92 @@ def _serve_pipes(registry: ToolRegistry) -> None:
     os.dup2(nothing, 0)                         # from here on what tools and their child processes print goes to
     os.dup2(2, 1)                               # stderr, and they cannot read what the client says
 
-    def reply(asked: _Outcome) -> None:
-        _, line = _replied(registry, asked)
-        with turn, contextlib.suppress(OSError):            # the client has gone
-            replies.write(line + b"\n" if line else b"")
-            replies.flush()
-
-    def reply_apart(asked: _Outcome) -> None:
-        reply(asked)
+    def reply(line: bytes) -> None:
+        _, said = desk.answer(line, {})
+        with turn:
+            _caught(replies.writelines, [said, b"\n"] if said else [])          # in vain where the client has gone
+            _caught(replies.flush)
         places.release()
 
-    for asked in _messages_in(requests):
-        if _is_bound(registry, asked) is False:
-            places.acquire()
-            _on_daemon(contextvars.copy_context().run, reply_apart, asked)
-        else:
-            reply(asked)
-    deadline = time.monotonic() + LAST_SECONDS
-    for _ in range(MAX_SERVED):                 # all places are free when all calls are answered
-        places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+    def listen() -> None:
+        while line := (rest := requests.readline(MAX_MESSAGE + 1)):
+            while len(rest) > MAX_MESSAGE and not rest.endswith(b"\n"):     # too long: the rest is thrown away
+                rest = requests.readline(MAX_MESSAGE + 1)
+            if line.strip():
+                places.acquire()
+                _on_daemon(reply, line)
+        deadline = time.monotonic() + LAST_SECONDS
+        for _ in range(MAX_SERVED):             # all places are free when all calls are answered
+            places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        desk.bound.put((None, None))
+
+    _on_daemon(listen)
+    desk.serve()
 
 
-def _refusal_of(headers: Any, token: str | None, only_local: bool) -> int | None:
-    """Give the status that refuses a request by its headers: a page in a browser must not get at local tools."""
+def _refusal_of(request: Any, size: int, token: str | None) -> int:
+    """Give the status that refuses a request unheard, or 0: a page in a browser must not get at local tools."""
     import hmac
+    headers, path = request.headers, request.path.partition("?")[0]
     places = [*headers.get_all("host", [""]), *(origin.partition("://")[2] for origin in headers.get_all("origin", []))]
-    host, *origins = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
-    allowed = rf"{_LOOPBACK}|{'-' if only_local else re.escape(host) or '-'}"
+    names = [found[1].lower() if (found := re.fullmatch(_HOST_PORT, place)) else "" for place in places]
+    is_ours = [re.fullmatch(_LOOPBACK, name) or (token and name and name == names[0]) for name in names]
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     given = secret.strip().encode("latin-1", "replace") if scheme.lower() == "bearer" else b""
-    if not all(re.fullmatch(allowed, name) for name in (host, *origins)):
-        return 403
-    if token is not None and not hmac.compare_digest(given, token.encode()):
-        return 401
-    return None if headers.get_content_type() == "application/json" else 415
+    refusals = {404: path not in ("/", "/mcp"), 405: request.command != "POST",
+                411: size < 0 or "transfer-encoding" in headers, 413: size > MAX_MESSAGE, 403: not all(is_ours),
+                401: token is not None and not hmac.compare_digest(given, token.encode()),
+                415: headers.get_content_type() != "application/json"}
+    return next((status for status, is_refused in refusals.items() if is_refused), 0)
 
 
-def _body_in(request: Any) -> tuple[int | None, bytes]:
-    """Read the body of a request; with the status that refuses one for where, how and at what length it was sent."""
-    lengths = request.headers.get_all("content-length", [])
-    if request.path.partition("?")[0] not in ("/", "/mcp") or request.command != "POST":
-        return (405 if request.path in ("/", "/mcp") else 404), b""
-    if len(lengths) != 1 or not re.fullmatch("[0-9]{1,18}", lengths[0]) or "transfer-encoding" in request.headers:
-        return 411, b""
-    return (None, request.rfile.read(int(lengths[0]))) if int(lengths[0]) <= MAX_MESSAGE else (413, b"")
-
-
-def _serve_http(registry: ToolRegistry, host: str, port: int, token: str | None) -> None:
+def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
     import http.server
     import socket
     import threading
-    places, alone, only_local = threading.Semaphore(MAX_SERVED), threading.Lock(), token is None
+    host, places = place[1], threading.Semaphore(MAX_SERVED)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = default_request_version = "HTTP/1.1"
         server_version, sys_version = "toolreg", ""
 
-        def setup(self) -> None:
-            super().setup()
-            self.rfile.close()
-            self.wire = _Wire(self.connection, 0.0)
-            self.rfile = io.BufferedReader(self.wire)
-
-        def handle_one_request(self) -> None:       # a new deadline for each, however slowly its bytes drip
-            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS
-            super().handle_one_request()
+        def handle(self) -> None:
+            if not places.acquire(blocking=False):
+                _caught(self.wfile.write, _BUSY)
+                return
+            self.wire = _Wire(self.connection, time.monotonic() + MESSAGE_SECONDS)
+            self.rfile = self.wire.makefile("rb")
+            _caught(super().handle)             # what fails here is the connection
+            places.release()
 
         def answer(self) -> None:
-            status, body = _body_in(self)
-            status, line = status or _refusal_of(self.headers, token, only_local), b""
-            if status is None:
-                asked = _caught(_rpc_in, body)
-                turn: Any = alone if _is_bound(registry, asked) else contextlib.nullcontext()
-                with turn:
-                    status, line = _replied(registry, asked, self.headers)
+            sizes = ",".join(self.headers.get_all("content-length", []))
+            size = int(sizes) if re.fullmatch("[0-9]{1,18}", sizes) else -1
+            body = self.rfile.read(size) if 0 <= size <= MAX_MESSAGE else b""
+            refusal = _refusal_of(self, size, token)
+            status, line = (refusal, b"") if refusal else desk.answer(body, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in {**_HEADERS_OF.get(status, {}), "Content-Type": "application/json",
-                           "Content-Length": str(len(line))}.items():
+            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(line))),
+                           *(_WHEN_REFUSED if refusal else ())):
                 self.send_header(*header)
             self.end_headers()
             self.wfile.write(line)
+            self.wire.deadline = time.monotonic() + MESSAGE_SECONDS     # for the next, however slowly it drips
 
         do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass                                    # stderr is for what tools print
+        def log_message(self, *_: Any) -> None:
+            pass                                # stderr is for what tools print
 
     class Server(http.server.ThreadingHTTPServer):
         address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
-        def process_request(self, request: Any, client_address: Any) -> None:
-            if places.acquire(blocking=False):
-                return super().process_request(request, client_address)
-            request.sendall(_BUSY)
-            return self.shutdown_request(request)
-
-        def process_request_thread(self, request: Any, client_address: Any) -> None:
-            super().process_request_thread(request, client_address)
-            places.release()
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass                                    # a client has gone
-
-    with Server((host.strip("[]"), port), Handler) as server:
+    with Server((host.strip("[]"), int(place[2])), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
-        server.serve_forever()
+        _on_daemon(server.serve_forever)
+        _caught(desk.serve)
+        server.shutdown()
 
 
 def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | None = None) -> None:
@@ -8133,18 +8097,16 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
     Without `http` the one client is the program that started this one; what tools print goes to stderr.
     `http` is "host:port" (port 0: any), for streamable HTTP at /mcp; its clients must send the `token` if there is one.
     """
-    place = re.fullmatch(_HOST_PORT, http) if isinstance(http, str) else None
-    if http is not None and (place is None or place[2] is None or int(place[2]) > 65535):
+    place = None if http is None else re.fullmatch(_HOST_PORT, str(http))
+    if http is not None and not (place and place[2] and int(place[2]) <= 65_535):
         raise ValueError(f'http: must be "host:port" (got {_shown(http)})')
     if token is not None and not (place and isinstance(token, str) and re.fullmatch("[!-~]+", token)):
         raise ValueError("token: must be visible ASCII text, and goes with http=")
     if place and token is None and not re.fullmatch(_LOOPBACK, place[1]):
         raise ValueError(_OPEN_DOOR.format(place[1]))
+    serve = functools.partial(_serve_http, place=place, token=token) if place else _serve_pipes
     with contextlib.suppress(KeyboardInterrupt):
-        if place:
-            _serve_http(registry, place[1], int(place[2]), token)
-        else:
-            _serve_pipes(registry)
+        serve(_Desk(registry))
 
 
 __all__ += ["serve_mcp"]

@@ -103,7 +103,7 @@ def test_embedded_resource() -> Media:
 
 
 @registry.register
-def test_multiple_content_types() -> list:
+def test_multiple_content_types():
     """Give a text, an image and a file."""
     return ["Multiple content types test:", Media(PNG, "image/png"), Media(b'{"test": "data"}', "application/json")]
 

@@ -312,7 +312,8 @@ def test_what_is_written_fits_the_schema_that_mcp_clients_are_told(returns, valu
         return value
     quote.__annotations__["return"] = returns
     registry = ToolRegistry([quote])
-    schema = toolreg._tool_rows(registry, {})["tools"][0]["outputSchema"]
-    answer = toolreg._tool_answer(registry, {"name": "quote"})
+    desk = toolreg._Desk(registry)
+    schema = desk.list_tools({}, "2025-06-18")["tools"][0]["outputSchema"]
+    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
     assert (answer["isError"], answer.get("structuredContent")) == (False, written)
     assert is_valid(written, schema) and schema["properties"].keys() <= written.keys()
