@@ -6399,7 +6399,7 @@ def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
 
 # --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
 _COLLECTIONS: dict[str, dict[str, Any]] = {
-    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv"},
+    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv", "explode": False},
     "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
 
 
@@ -6932,11 +6932,11 @@ def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) 
 
 _STYLES: dict[str, Callable[..., _Pairs]] = {
     "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
-    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "pipeDelimited": _separated("%7C"), "tsv": _separated("%09"), "deepObject": _nested,
     "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
 _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
-    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
