@@ -9203,6 +9203,22 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
 
 
+@pytest.mark.parametrize("schemas", [
+    {"A": {"allOf": [{"$ref": "#/components/schemas/A"}, {"type": "object"}]}},
+    {"A": {"required": ["b"], "properties": {"b": {"$ref": "#/components/schemas/B"}}},
+     "B": {"anyOf": [{"type": "string"}, {"oneOf": [{"$ref": "#/components/schemas/B"}]}]}}])
+def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
+    reference = {"$ref": "#/components/schemas/A"}
+    needed = {"operationId": "needs", **json_body(reference), "parameters": []}
+    document = describe(components={"schemas": schemas})
+    document["paths"] = {"/a": {"post": needed, "get": {
+        "operationId": "may", "parameters": [{"name": "q", "in": "query", "schema": reference}]}}}
+    needed["requestBody"]["required"] = True
+    with pytest.warns(ToolRegWarning, match="- needs: .*refers to itself without end"):
+        tools = openapi_tools(document)
+    assert [tool.name for tool in tools] == ["may"] and "without end" in str(only(tools).metadata.extra["openapi"]["left_out"])
+
+
 @of("async")
 def test_the_registry_gets_the_tools_and_can_call_them_async():
     with serving(http_answer(b"[1]", content_type="application/json")) as (url, _):
@@ -11885,6 +11901,16 @@ def run_main(capsys, *argv):
     return status, out, err
 
 
+def test_a_package_is_named_by_its_folder_too(user_files, capsys):
+    (user_files / "inner" / "a_package").mkdir(parents=True)
+    (user_files / "inner" / "a_package" / "__init__.py").write_text("from .more import add\n")
+    (user_files / "inner" / "a_package" / "more.py").write_text("def add(a: int) -> int:\n    return a + 1\n")
+    for place in ("./inner/a_package", "inner/a_package/", str(user_files / "inner" / "a_package")):
+        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
+    (user_files / "json").mkdir()
+    assert run_main(capsys, "list", "./json")[2] == "toolreg: ./json: another module is called json (rename the file)\n"
+
+
 def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, capsys):
     for place in ("my_tools.py", "my_tools", str(user_files / "my_tools.py"), "./my_tools.py:registry"):
         assert run_main(capsys, "list", place) == (0, "add_numbers              Add two numbers.\n", "")
@@ -11928,7 +11954,8 @@ def forget_models(monkeypatch):
         (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
         (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
         (["list", "none.py"], "none.py: there is no such file"),
-        (["list", ""], ": ValueError"),
+        (["list", ""], ": there is no such file"), (["call", "./no_such:add", "{}"], "./no_such: there is no such file"),
+        (["list", "./notes.txt"], "./notes.txt: is no Python file (*.py)"), (["list", ".x"], ".x: there is no such file"),
         (["list", "notes.txt"], "notes.txt: is no Python file (*.py)"),
         (["chat", "my_tools.py", "--think", "hi", "you"], "unrecognized arguments: "),
         (["chat", "my_tools.py", "--thunk"], "unrecognized arguments: --thunk"),

@@ -6695,6 +6695,8 @@ class _Document:
                 waiting += names
                 for each in names:
                     users.setdefault(each, []).append(name)
+        if len(waiting) > len(found):       # some way may lead back: whether that ends has to be known before a call
+            Validator({"$ref": f"#/$defs/{start}", "$defs": found})
         ring = [start]                      # all from which a way leads back need the same
         for name in ring:
             if name not in self._reached:
@@ -9087,20 +9089,23 @@ def _tools_at(target: str) -> ToolRegistry:
 
 
 def _module_at(place: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file."""
+    """Import a module by its dotted name, or by the path of its file or folder."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    is_file = file.endswith(".py")
-    if is_file != os.path.isfile(place):
-        raise ToolRegError(f"{place}: {'there is no such file' if is_file else 'is no Python file (*.py)'}")
+    is_file, is_folder = file.endswith(".py"), os.path.isdir(place)
+    is_path = is_file or not re.fullmatch(r"\w+(\.\w+)*", place)
+    if is_file != os.path.isfile(place) or is_path > (is_file or is_folder):
+        fault = "is no Python file (*.py)" if os.path.isfile(place) else "there is no such file"
+        raise ToolRegError(f"{place}: {fault}")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
-        module = importlib.import_module(file[:-3] if is_file else place)
+        module = importlib.import_module(file.removesuffix(".py") if is_path else place)
     except (Exception, SystemExit) as error:
         what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
         raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
-    if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
-        raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
+    found = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    if is_path and os.path.join(folder, file) not in found:
+        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
     return module
 
 
