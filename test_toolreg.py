@@ -2623,7 +2623,6 @@ def test_results_are_equal_where_what_the_model_reads_is_equal():
 
 def test_media_are_bytes_with_a_type_and_are_shown_in_one_line():
     assert repr(Media(b"abc", "image/png")) == "[image/png, 3 bytes]" and Media(bytearray(b"a"), "a/b") == Media(b"a", "a/b")
-    assert Media(b"abc", "image/png").base64 == "YWJj"
     for wrong in (("text", "image/png"), (b"x", None)):
         with pytest.raises(TypeError, match="Media: data must be bytes, media_type text"):
             Media(*wrong)
@@ -8354,6 +8353,7 @@ LIST, DICT = ["a b", "c,d", 5.0, True], {"k": "v&", "n": 1}
     (parameter("q", {"type": ["string", "null"]}), None, "/x"),
     (parameter("q", {"type": "array"}), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
     (parameter("q", {"type": "array"}), [], "/x"),
+    (parameter("q", {"type": "array"}, explode=None, style=None), LIST, "/x?q=a%20b&q=c%2Cd&q=5&q=true"),
     (parameter("q", {"type": "array"}, explode=False), LIST, "/x?q=a%20b,c%2Cd,5,true"),
     (parameter("q", {"type": "object"}), DICT, "/x?k=v%26&n=1"),
     (parameter("q", {"type": "object"}, style="form", explode=False), DICT, "/x?q=k,v%26,n,1"),
@@ -8554,6 +8554,13 @@ def test_an_operation_has_the_parameters_of_its_path_and_its_own_win():
      {"anyOf": [{"type": "object"}, {"type": "integer"}]}),
     ({"properties": {"k": {"type": "string"}}, "discriminator": {"propertyName": "k"}},
      {"properties": {"k": {"type": "string"}}}),
+    ({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}, "id": {"readOnly": True}},
+                 "required": ["a", "id"], "additionalProperties": False},
+                {"properties": {"a": {"enum": ["x"]}, "b": {}}, "description": "D"}]},
+     {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {}}, "required": ["a"],
+      "description": "D"}),
+    ({"allOf": [{"oneOf": [{"type": "string"}, {"type": "null"}]}, {"oneOf": [{"minLength": 1}, {"enum": [None]}]}]},
+     {"oneOf": [{"type": "string"}, {"type": "null"}], "allOf": [{"oneOf": [{"minLength": 1}, {"enum": [None]}]}]}),
 ])
 def test_a_schema_of_openapi_is_said_in_json_schema_2020_12(schema, said):
     given = json.dumps(schema)
@@ -8615,7 +8622,7 @@ def test_text_that_is_not_json_is_refused_with_the_line_that_reads_yaml():
 @pytest.mark.parametrize("spec, text", [
     ({"swagger": "1.2"}, "openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got Swagger 1.2)"),
     ({"swagger": "2.0", "paths": [1]}, "the OpenAPI document has no operations that could be called"),
-    ({"swagger": "2.0", "host": "h", "paths": {"/a": {"get": {"parameters": [1]}}}},
+    ({"openapi": "3.1.0", "servers": [{"url": "https://{a}", "variables": {"a": 1}}], "paths": {"/a": {"get": {}}}},
      "the OpenAPI document is malformed: "),
     ({"openapi": "3.1.0", "paths": {"/a": {"get": {}}, "/b": {"get": {}}}},
      "no server is named with its whole URL (write base_url=)"),
@@ -8651,6 +8658,7 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
     ({"parameters": [parameter("a", {"$ref": "#/no/where"}, required=True)]}, 'a: the reference "#/no/where" leads nowhere'),
     ({"parameters": [{"$ref": "#/paths/~1x/get/parameters/0"}]}, "references lead round in a circle"),
     ({"parameters": [{"name": "a"}]}, "the OpenAPI document is malformed: KeyError: 'in'"),
+    ({"parameters": [1]}, "the OpenAPI document is malformed: TypeError"),
     ({"servers": [{"url": "/relative"}]}, "no server is named with its whole URL (write base_url=)"),
     ({"servers": [{"url": "ftp://example.com"}]}, "no server is named with its whole URL (write base_url=)"),
     ({"servers": [{"url": "https://u:p@example.com"}]}, "url: must be http:// or https:// with a host"),
@@ -8968,6 +8976,24 @@ def test_each_branch_of_an_allof_leaves_room_for_what_the_others_add():
     assert check({"body": {"a": 1, "b": 2}}) and not check({"body": {"a": "x"}})
 
 
+def test_branches_of_branches_are_read_once():
+    deep = {f"S{at}": {"allOf": [{"$ref": f"#/components/schemas/S{at + 1}"}] * 2} for at in range(60)}
+    document = describe(json_body({"$ref": "#/components/schemas/S0"}), method="post", components={
+        "schemas": {**deep, "S60": {"type": "object", "properties": {"n": {"type": "integer"}}}}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": {"n": 1}}) and not check({"body": {"n": "x"}})
+
+
+def test_what_extends_a_schema_that_holds_itself_may_hold_itself_in_its_place():
+    base = {"type": "object", "properties": {"up": {"$ref": "#/components/schemas/Base"}}}
+    node = {"allOf": [{"$ref": "#/components/schemas/Base"}, {"properties": {
+        "up": {"$ref": "#/components/schemas/Node"}, "n": {"type": "integer"}}}]}
+    document = describe(json_body({"type": "array", "items": {"$ref": "#/components/schemas/Node"}}), method="post",
+                        components={"schemas": {"Base": base, "Node": node}})
+    check = only(openapi_tools(document))._validator.is_valid
+    assert check({"body": [{"up": {"up": {"n": 1}}}]}) and not check({"body": [{"up": {"up": {"n": "x"}}}]})
+
+
 def test_a_schema_that_holds_itself_by_a_recursive_reference_is_said_as_a_definition():
     either = {"anyOf": [{"type": "integer"}, {"$recursiveRef": "#"}]}
     tree = {"$recursiveAnchor": True, "type": "object", "properties": {"all": {"type": "array", "items": either}},
@@ -9158,23 +9184,27 @@ SWAGGER = {
         "/form": {"post": {"operationId": "form", "parameters": [
             {"in": "formData", "name": "a", "type": "string", "required": True},
             {"in": "formData", "name": "l", "type": "array", "items": {}, "collectionFormat": "multi"}]}},
-        "/file": {"post": {"operationId": "file", "parameters": [{"in": "formData", "name": "f", "type": "file"}]}}}}
+        "/file": {"post": {"operationId": "file", "parameters": [{"in": "formData", "name": "f", "type": "file"}]}},
+        "/any": {"post": {"operationId": "any", "parameters": [{"in": "body", "name": "b"}]}},
+        "/other": {"get": {"operationId": "other", "parameters": [{"$ref": "other.json#/p"}]}}}}
 
 
 def test_swagger_2_is_read_and_sent_as_it_says():
     given = json.dumps(SWAGGER)
     with serving(http_answer(b"ok")) as (url, requests):
         registry = ToolRegistry()
-        registry.register_from_openapi(SWAGGER, base_url=url, auth={"b": ("u", "p")})
+        with pytest.warns(ToolRegWarning, match=r'1 of 5 tools left out:\n- other: refers to "other.json"'):
+            registry.register_from_openapi(SWAGGER, base_url=url, auth={"b": ("u", "p")})
         for name, arguments in (("put", {"id": "a", "limit": 3, "csv": ["x", "y"], "multi": [1, 2], "pipes": [1, 2],
                                          "ssv": [1, 2], "tsv": [1, "b c"], "n": 1, "more": [{"n": 2}]}),
-                                ("form", {"a": "ä", "l": [1, 2]}), ("file", {"f": "text"})):
+                                ("form", {"a": "ä", "l": [1, 2]}), ("file", {"f": "text"}), ("any", {"body": [1, "x"]})):
             assert registry.invoke(name, arguments).content == "ok"
     head, _, body = requests[0].partition(b"\r\n\r\n")
     assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202&tsv=1%09b%20c HTTP/1.1\r\n")
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
+    assert requests[3].endswith(b'\r\n\r\n[1, "x"]')
     assert registry["put"].metadata.extra["openapi"]["left_out"] == []
     assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
@@ -9204,7 +9234,7 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
 
 
 @pytest.mark.parametrize("schemas", [
-    {"A": {"allOf": [{"$ref": "#/components/schemas/A"}, {"type": "object"}]}},
+    {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"type": "string"}]}},
     {"A": {"required": ["b"], "properties": {"b": {"$ref": "#/components/schemas/B"}}},
      "B": {"anyOf": [{"type": "string"}, {"oneOf": [{"$ref": "#/components/schemas/B"}]}]}}])
 def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
@@ -9261,6 +9291,16 @@ def test_a_registry_that_is_searched_offers_one_tool_and_then_what_it_found():
     assert "find_tools" not in whole and len(whole) == 200
 
 
+def test_a_registry_that_is_searched_has_the_options_of_the_whole():
+    whole = ToolRegistry(inject={"who": "me"}, max_result=40)
+
+    @whole.register
+    def greet(times: int, who: Injected[str]) -> str:
+        return f"hello {who} " * times
+    result = search_registry(whole).invoke("greet", {"times": 20})
+    assert result.content.startswith("hello me ") and len(result.content) < len(greet(20, "me"))
+
+
 def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_found():
     whole = catalogue()
     whole.disable("create_issue", "not today")
@@ -9269,6 +9309,9 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda each: each[0].invoke("find_tools", {"words": each[1]}),
                       zip(runs, ["issue", "branch", "release", "label"] * 2)))
+    again = runs[0].copy(max_result=9)
+    assert offered(again) == ["find_tools"] and "There are 200 of them" in str(again.get_schemas())
+    again.invoke("find_tools", {"words": "label"})
     for run, word in zip(runs, ["issue", "branch", "release", "label"] * 2):
         assert len(offered(run)) == 6 and all(word in name for name in offered(run)[1:])
         assert "create_issue" not in offered(run)
@@ -9286,18 +9329,6 @@ def test_what_is_registered_later_needs_no_search_and_the_options_stay():
     model, seen = recorder(ToolCall("1", "answer", {"value": 5}))
     assert toolreg.extract(model, "go", int, registry=search_registry(whole)) == 5
     assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["find_tools", "answer"]
-
-
-def test_what_a_copy_finds_is_found_there_alone():
-    registry = search_registry(catalogue(), limit=1)
-    registry.invoke("find_tools", {"words": "label"})
-    other = registry.copy(max_result=500)
-    for each, word in ((other, "issue"), (registry, "branch"), (other.copy(), "release")):
-        each.invoke("find_tools", {"words": word})
-    assert [len(offered(each)) for each in (registry, other)] == [3, 3]
-    assert "branch" in offered(registry)[2] and "issue" in offered(other)[2]
-    registry.disable("find_tools")
-    assert "find_tools" not in offered(registry.copy())
 
 
 def test_only_a_tool_that_is_offered_can_be_asked_for():

@@ -723,7 +723,8 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    table, checks = _either(tables), list(map(_check_of, tables))
+    checks = list(map(_check_of, tables))
+    table: _Table = _either(tables)
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -2190,12 +2191,6 @@ class Media:
     def __hash__(self) -> int:
         return hash((self.data, self.media_type))
 
-    @property
-    def base64(self) -> str:
-        """The data as text, for JSON."""
-        import base64
-        return base64.b64encode(self.data).decode()
-
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
 
@@ -2720,7 +2715,7 @@ class Tool(_Extended):
         tool.__dict__.update(
             name=name, description=documented if description is None else description, parameters=schema, func=func,
             metadata=ToolMetadata() if metadata is None else metadata, bind=bind)
-        tool._check(bool if parameters is None else tool._check_schema)
+        tool._check((lambda: None) if parameters is None else tool._check_schema)
         return tool
 
     # each when it is first asked for: most tools wait for a call in vain
@@ -3385,7 +3380,7 @@ class _Run:
             raise TypeError(f"model: must be callable, as model(messages=, tools=, tool_choice=) (got {_shown(model)})")
         if not isinstance(registry, ToolRegistry):
             raise TypeError(f"registry: must be a ToolRegistry, as ToolRegistry([function]) (got {_shown(registry)})")
-        self.api_format = api_format or getattr(model, "api_format", None) or "openai-chat"
+        self.api_format: str = api_format or getattr(model, "api_format", None) or "openai-chat"
         self.api = _APIS[self.api_format]
         many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
         self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
@@ -3579,7 +3574,7 @@ async def _acall_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, 
     """Run a tool's function on a thread, on an executor or for a limited time."""
     future = None if executor is None else _ELSEWHERE["submit"](tool, args, kwargs, executor)
     limited = tool.metadata.timeout is not None
-    unthreaded = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
+    unthreaded: Any = functools.partial(_ELSEWHERE["unlimited"], tool) if limited else bool
     running = _acalled(tool.func, args, kwargs, unthreaded) if future is None else _aoutcome(future)
     outcome: _Outcome = await (_ELSEWHERE["in time"](running, tool) if limited else running)
     return outcome
@@ -4268,6 +4263,7 @@ class _FullCompiler(_Compiler):
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
+        rows: dict[str, _Row]
         rows, ref_alone = node.home[0].dialect
         return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
 
@@ -4658,7 +4654,7 @@ def _known_hints(thing: Any) -> dict[str, Any]:
     return typing.get_type_hints(thing, include_extras=True)
 
 
-_known_hints_of_class = functools.lru_cache(maxsize=512)(_known_hints)
+_known_hints_of_class: Callable[[Any], dict[str, Any]] = functools.lru_cache(maxsize=512)(_known_hints)
 
 
 def _further_hints(thing: Any) -> dict[str, Any]:
@@ -5245,7 +5241,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8 spellings
+#    uses 1 3 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5261,7 +5257,7 @@ _RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
 
 def _responses_output(result: ToolResult) -> Any:
     text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{media.base64}")
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
              for media in result.media if media.media_type in _RESPONSES_MEDIA]
     return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
 
@@ -5296,7 +5292,7 @@ API_FORMATS += ("openai-responses",)
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 8 spellings
+#    uses 1 2 3 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5344,7 +5340,7 @@ _ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "im
 def _anthropic_content(result: ToolResult) -> Any:
     text = _printable(result.content)
     blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
-               "source": {"type": "base64", "media_type": media.media_type, "data": media.base64}}
+               "source": {"type": "base64", "media_type": media.media_type, "data": to_json(media.data)}}
               for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
     return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
 
@@ -5368,7 +5364,7 @@ API_FORMATS += ("anthropic",)
 
 # ---------------------------------------------------------------------------
 # gemini: the API of Google's Gemini
-#    uses 1 2 8 spellings
+#    uses 1 2 3 8 spellings
 # ---------------------------------------------------------------------------
 # JSON Schema is taken but for these: https://ai.google.dev/api/caching#FunctionDeclaration
 _GEMINI_LACKS = frozenset("$schema title examples discriminator exclusiveMinimum exclusiveMaximum const".split())
@@ -5395,7 +5391,7 @@ _GEMINI_MEDIA = ("image/png", "image/jpeg", "image/webp", "application/pdf")
 
 
 def _gemini_result(result: ToolResult) -> dict[str, Any]:
-    parts = [{"inlineData": {"mimeType": media.media_type, "data": media.base64}}
+    parts = [{"inlineData": {"mimeType": media.media_type, "data": to_json(media.data)}}
              for media in result.media if media.media_type in _GEMINI_MEDIA]
     said = {"error" if result.is_error else "output": _printable(result.content)}
     return {"functionResponse": {"name": _legal(result.name), "response": said, **({"parts": parts} if parts else {}),
@@ -5933,10 +5929,15 @@ def _tool_exceptions() -> Iterator[None]:
         raise
 
 
+def _is_command(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_command, value))
+    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
+
+
 def _langchain_answer(value: Any) -> Any:
     """Read a ToolMessage; any other value is the tool's own."""
-    if any(type(each).__name__ == "Command" and type(each).__module__.startswith("langgraph.")
-           for each in (value if isinstance(value, list) else [value])):
+    if _is_command(value):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
@@ -6316,8 +6317,20 @@ _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on 
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
 _IN_BRACES = r"\{([^{}]+)\}"
+_BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
 _Object = Mapping[str, Any]                 # as it stands in the document
 _Pairs = list[tuple[str, str]]              # names and encoded texts
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Read what others wrote: what a reader stumbles over is the document's fault."""
+    try:
+        yield
+    except ToolRegError:
+        raise
+    except Exception as error:
+        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
@@ -6332,29 +6345,16 @@ def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[st
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
-    api = _Document(*_openapi_document(spec, timeout), resources or {})
-    client = _refusing(_Client)(api, base_url, headers or {}, auth or {}, timeout)
-    operations = _operations(api, client, include, exclude)
-    tools = _make_tools("OpenAPI", [(wished, functools.partial(_operation_tool, api, client, operation))
-                                    for wished, operation in operations.items()])
+    with _reading():
+        api = _Document(*_openapi_document(spec, timeout), resources or {})
+        client = _Client(api, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(api, client, include, exclude)
+    tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
         warnings.warn(f"auth: {_listed(sorted(unsent))} is sent with no operation (security wants others, or more)",
                       ToolRegWarning, stacklevel=2)
     return tools
-
-
-def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a reader of foreign documents: what it stumbles over is the document's fault."""
-    @functools.wraps(read)
-    def careful(*args: Any) -> Any:
-        try:
-            return read(*args)
-        except ToolRegError:
-            raise
-        except Exception as error:
-            raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
-    return careful
 
 
 def _part(node: Any, word: str, kind: type[Any]) -> Any:
@@ -6364,131 +6364,97 @@ def _part(node: Any, word: str, kind: type[Any]) -> Any:
 
 
 # --- the document
-def _openapi_document(spec: Any, timeout: float | None) -> tuple[Any, str]:
-    """Give (document, the URL that it came from)."""
-    text, uri = (None, "") if isinstance(spec, Mapping) else _document_text(spec, timeout)
-    try:
-        document = spec if text is None else _read_json(text)
-    except ValueError as fault:
-        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
-                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
-    said = document if isinstance(document, Mapping) else {}
-    if str(said.get("swagger")).startswith("2."):
-        return _from_swagger(document), uri
-    if not re.match(r"3\.[012](\.|\Z)", str(said.get("openapi"))):
-        got = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
-        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {got})")
-    return document, uri
-
-
-def _document_text(spec: Any, timeout: float | None) -> tuple[str, str]:
-    """Give (the text at a URL, in a file, or spec itself where it is the text, the URL)."""
+def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
+    """Give (the description as OpenAPI 3 has it, the URL that it came from)."""
+    document, uri = spec, ""
     if isinstance(spec, str) and spec.startswith(("http://", "https://")):
         response = _request("GET", spec, timeout=timeout)
         if response.status != 200:
             raise response.error()
-        return response.text_of(response.read()), response.target.origin + response.target.path
-    if isinstance(spec, str) and ("\n" in spec or spec.lstrip()[:1] == "{"):
-        return spec, ""
+        document, uri = response.text_of(response.read()), response.target.origin + response.target.path
+    elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
+        try:
+            with open(os.fspath(spec), encoding="utf-8-sig") as file:
+                document = file.read()
+        except (OSError, ValueError, TypeError) as error:
+            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
     try:
-        with open(os.fspath(spec), encoding="utf-8-sig") as file:
-            return file.read(), ""
-    except (OSError, ValueError, TypeError) as error:
-        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+        document = document if isinstance(document, Mapping) else _read_json(document)
+    except ValueError as fault:
+        raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
+                                  "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
+    said = document if isinstance(document, Mapping) else {}
+    version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
+    if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
+        raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
+    return _from_swagger(said) if "swagger" in said else said, uri
 
 
-# --- Swagger 2.0, said as OpenAPI 3.0; schemas stay where they are, so references to them do too
-_COLLECTIONS: dict[str, dict[str, Any]] = {
-    "csv": {"explode": False}, "multi": {"explode": True}, "tsv": {"style": "tsv", "explode": False},
-    "ssv": {"style": "spaceDelimited", "explode": False}, "pipes": {"style": "pipeDelimited", "explode": False}}
+# --- Swagger 2.0, said as OpenAPI 3; definitions stay where they are, so references to them lead there
+_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}
 
 
-@_refusing
 def _from_swagger(old: _Object) -> dict[str, Any]:
-    schemes, place = _part(old, "schemes", list), old.get("basePath") or "/"
+    schemes, path = _part(old, "schemes", list), old.get("basePath") or "/"
     scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-    security = {name: {**node, "type": "http", "scheme": "basic"} if _part(node, "type", str) == "basic" else node
-                for name, node in _part(old, "securityDefinitions", dict).items()}
-    paths = {path: {method: _swagger_operation(old, item, node) if isinstance(node, Mapping) else node
-                    for method, node in item.items() if method != "parameters"}
-             for path, item in _part(old, "paths", dict).items() if isinstance(item, Mapping)}
-    return {**old, "openapi": "3.0.3", "paths": paths, "components": {"securitySchemes": security},
-            "servers": [{"url": f"{scheme}://{old['host']}{place}" if old.get("host") else place}]}
+    return {**old, "servers": [{"url": f"{scheme}://{old['host']}{path}" if old.get("host") else path}],
+            "components": {"schemas": old.get("definitions"), "securitySchemes": old.get("securityDefinitions")}}
 
 
-def _swagger_operation(old: _Object, item: _Object, node: _Object) -> dict[str, Any]:
-    given = [_swagger_parameter(old, each)
-             for each in (*_part(item, "parameters", list), *_part(node, "parameters", list)) if each]
-    nodes = {(each.get("in"), each.get("name"), each.get("$ref")): each for each in given}.values()     # its own win
-    bodies = [each for each in nodes if each.get("in") == "body"]
-    fields = {each["name"]: each for each in nodes if each.get("in") == "formData"}
-    media_types = _part(node, "consumes", list) or _part(old, "consumes", list) or ["application/json"]
+def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
+    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body)."""
+    given = [{"schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
+              "style": _COLLECTIONS.get(each.get("collectionFormat", "")),
+              "explode": each.get("collectionFormat") == "multi"} for each in parameters]
+    bodies = [each for each in given if each["in"] == "body"]
+    fields = {each["name"]: each for each in given if each["in"] == "formData"}
+    media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
     if fields:
-        forms = [known for known in media_types if _kind_of(known) in ("form", "parts")]
         has_file = any(each.get("type") == "file" for each in fields.values())
-        media_types = ["multipart/form-data"] if has_file else forms or ["application/x-www-form-urlencoded"]
+        forms = {_kind_of(each) for each in media_types} & {"form", "parts"}
+        media_types = ["multipart/form-data" if has_file or forms == {"parts"} else "application/x-www-form-urlencoded"]
         needed = [name for name in fields if fields[name].get("required") is True]
         bodies = [{"required": bool(needed), "encoding": fields, "schema": {
             "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
-    sent = {"requestBody": {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])}} if bodies else {}
-    return {**node, **sent, "parameters": [each for each in nodes if each.get("in") not in ("body", "formData")]}
-
-
-def _swagger_parameter(old: _Object, node: _Object) -> _Object:
-    """Say a parameter as OpenAPI 3 does, with a schema of its own; other keywords in that do no harm."""
-    try:
-        node = _pointer(old, node["$ref"]) if "$ref" in node else node
-    except LookupError:
-        return node                         # it costs its operation
-    schema = {**node, "type": "string", "format": "binary"} if node.get("type") == "file" else node
-    style = _COLLECTIONS.get(node.get("collectionFormat", "csv"), {}) if node.get("type") == "array" else {}
-    return {**node, "schema": node.get("schema", schema), **style}
+    return ([each for each in given if each["in"] not in ("body", "formData")],
+            {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])} if bodies else None)
 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
 @functools.lru_cache(maxsize=1024)
-def _can_be_said(text: Any) -> bool:
+def _can_be_said(pattern: Any) -> bool:
     try:
-        return isinstance(text, str) and bool(Validator({"pattern": text}))
+        return isinstance(pattern, str) and bool(Validator({"pattern": pattern}))
     except SchemaError:
         return False
 
 
 # keyword -> whether its argument is one. What documents get wrong is left out, as is every other word: the server
 # checks too, and a tool helps a model more than none does
-_SAID: dict[str, Callable[[Any], bool]] = {
-    **{each: _FORMS[checked[0]] for each, checked in _KEYWORDS.items()},
-    **dict.fromkeys("if then else contains unevaluatedItems unevaluatedProperties".split(), _FORMS[_SCHEMA]),
-    **dict.fromkeys("description contentEncoding contentMediaType".split(), _FORMS[_TEXT]),
-    **dict.fromkeys(("minContains", "maxContains"), _FORMS[_COUNT]),
-    **dict.fromkeys(("dependentSchemas", "dependentRequired"), _FORMS["an object"]),
-    **dict.fromkeys(("$schema", "$defs", "definitions"), lambda argument: False),       # they stand elsewhere
-    "deprecated": lambda argument: argument is True, "default": lambda argument: True, "examples": _FORMS["an array"],
-    "pattern": _can_be_said}
+_SAID: dict[str, Callable[[Any], bool]] = {each: _FORMS[form] for each, (form, _) in _KEYWORDS.items()
+                                           if each not in ("$schema", "$defs", "definitions")}
+_SAID |= {each: _FORMS[form] for form, more in {
+    _SCHEMA: "if then else contains unevaluatedItems unevaluatedProperties", _COUNT: "minContains maxContains",
+    "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
+    "an array": "examples", "any value": "default"}.items() for each in more.split()}
+_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True}
+_UNSAID = {each: f"a schema with {each} is not supported" for each in ("$recursiveRef", "$dynamicRef")}
+if Validator.compiler is _Compiler:         # a copy without the chapter schema
+    _UNSAID |= {each: str(_needs_chapter(each)) for each in _SAID.keys() - _KEYWORDS if each in _CHAPTER_OF}
 
 
 def _modern(schema: _Object) -> dict[str, Any]:
     """Give the keywords of one schema as 2020-12 has them."""
     new = {**schema}
     for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if new.get(keyword) is True and bound in new:
-            new[keyword] = new.pop(bound)
+        if new.get(keyword) is True:
+            new[keyword] = new.pop(bound, None)
     for word in new.keys() & {"default", "const", "enum", "examples"}:          # a reader of YAML makes dates
         new[word] = json.loads(json.dumps(new[word], default=str))
-    if isinstance(new.get("required"), list):
-        new["required"] = list(dict.fromkeys(new["required"]))
-    if isinstance(new.get("patternProperties"), dict):
-        new["patternProperties"] = {each: sub for each, sub in new["patternProperties"].items() if _can_be_said(each)}
-    return {word: new[word] for word in new if word in _SAID and _SAID[word](new[word])}
-
-
-def _discriminator(schema: _Object) -> tuple[str, dict[str, list[str]]]:
-    """Give (the property that tells kinds apart or "", a reference to each kind that is listed -> its values)."""
-    told, kinds = schema.get("discriminator"), dict[str, list[str]]()
-    for value, each in _part(told, "mapping", dict).items():
-        reference = str(each) if "/" in str(each) or "#" in str(each) else f"#/components/schemas/{each}"
-        kinds.setdefault(reference, []).append(value)
-    return told if isinstance(told, str) else _part(told, "propertyName", str), kinds
+    if "patternProperties" in new:
+        new["patternProperties"] = {each: sub for each, sub in _part(new, "patternProperties", dict).items()
+                                    if _can_be_said(each)}
+    return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
 def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
@@ -6502,19 +6468,21 @@ def _absolute(node: Any, uri: str, recursive: Mapping[str, str] = {}) -> Any:
 
 
 class _Document:
-    """Hold a description, and say its schemas in JSON Schema; what references lead to once, for all operations.
+    """Hold a description, of which nothing is copied that nobody uses, and say its schemas in JSON Schema."""
 
-    It is not copied: of most of it nobody wants to know.
-    """
-
-    def __init__(self, root: Any, uri: str, resources: Mapping[str, Any]) -> None:
+    def __init__(self, root: _Object, uri: str, resources: Mapping[str, Any]) -> None:
         from urllib.parse import urljoin
         others = {urljoin(uri, key): document for key, document in resources.items()}
         self.root, self.uri = root, uri
         self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
+        self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
         self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
         self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
-        self._reached: dict[str, dict[str, Any]] = {}       # the same -> the $defs that it needs
+        self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
+        self._extending: dict[str, list[str]] = {}          # a reference -> those to what extends it by an allOf
+        for name, schema in _part(_part(root, "components", dict), "schemas", dict).items():
+            for part in _part(schema, "allOf", list):
+                self._extending.setdefault(_part(part, "$ref", str), []).append(self.home + name)
 
     def target(self, reference: str) -> Any:
         from urllib.parse import urljoin
@@ -6536,14 +6504,16 @@ class _Document:
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def parts_of(self, schema: Any) -> list[_Object]:
-        """Give a schema, what it refers to, and the branches of its allOf, at every depth: they judge one value."""
-        parts = [schema] if isinstance(schema, Mapping) else []
-        for part in parts:                  # it grows meanwhile
-            more = [self.target(part["$ref"])] if isinstance(part.get("$ref"), str) else []
-            parts += [each for each in (*more, *_part(part, "allOf", list))
-                      if isinstance(each, Mapping) and all(each is not known for known in parts)]
-        return parts
+    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), seen: set[int] | None = None) -> list[_Object]:
+        """Give all that judges a value, each once: what it refers to, what stands under the words, and last itself."""
+        seen = set() if seen is None else seen
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            return []
+        seen.add(id(schema))
+        inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
+        for found in [schema[word] for word in words if word in schema]:
+            inner += found if isinstance(found, list) else [found]
+        return [*(part for each in inner for part in self.parts_of(each, words, seen)), schema]
 
     def is_read_only(self, schema: Any) -> bool:
         try:
@@ -6551,109 +6521,104 @@ class _Document:
         except ToolDefinitionError:         # told where the schema is said
             return False
 
-    def said(self, schema: Any, used: list[str], hidden: frozenset[str] = frozenset(), is_whole: bool = False) -> Any:
-        """Say a schema, without what is not for requests; `used` collects the names in $defs.
-
-        `hidden`: what another branch of the same allOf calls read-only · `is_whole`: it is a definition.
-        """
+    def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
+        """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
         if not isinstance(schema, Mapping):
             return schema is not False
-        for word in schema:
-            if word in ("$recursiveRef", "$dynamicRef"):
-                raise ToolDefinitionError(f"a schema with {word} is not supported")
-            if Validator.compiler is _Compiler and word in _SAID.keys() - _KEYWORDS and word in _CHAPTER_OF:
-                raise ToolDefinitionError(str(_needs_chapter(word)))
-        hidden |= {name for part in self.parts_of(schema) for name, each in _part(part, "properties", dict).items()
-                   if self.is_read_only(each)}
-        extends = is_whole or "properties" in schema or len(_part(schema, "allOf", list)) > 1
+        faults = [_UNSAID[word] for word in schema if word in _UNSAID]
+        if faults:
+            raise ToolDefinitionError(faults[0])
+        own_kinds = reference if "discriminator" in schema else ""
+        schema, teller, kinds = self._kinds(self._merged(schema, reference), own_kinds)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
             if word == "$ref":
-                argument = self._named(argument, used)
-            elif word == "required":
-                argument = [name for name in argument if name not in hidden]
+                said[word] = self._named(argument, used)
             elif word == "properties":
-                argument = self._properties(schema, used, hidden)
-            elif word == "allOf" and extends:
-                argument = [self._branch(each, used, hidden) for each in argument]
+                said[word] = self._properties(argument, _part(schema, "required", list), used)
             else:
-                argument = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
-            said[word] = argument
+                said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+        if kinds:
+            said["anyOf"] = [self._kind(each, self.said(each, used), teller, values) for each, values in kinds]
         if said.get("format") == "binary":
             said = {"description": "the file's text", **said}
             del said["format"]
-        said = self._told_apart(schema, said)
         if said and True in (schema.get("nullable"), schema.get("x-nullable")):
             beside: dict[str, Any] = {word: said.pop(word) for word in ("description", "default") if word in said}
             said = {**beside, "anyOf": [said, {"type": "null"}]} if said else beside
         return said
 
-    def _properties(self, schema: _Object, used: list[str], hidden: frozenset[str]) -> dict[str, Any]:
+    def _properties(self, schemas: _Object, required: list[Any], used: list[str]) -> dict[str, Any]:
         kept = {}
-        for name, each in schema["properties"].items():
+        for name, each in schemas.items():
             try:
-                if name not in hidden:
-                    kept[name] = self.said(each, used)
+                kept[name] = self.said(each, used)
             except ToolRegError:            # an optional one costs itself
-                if name in _part(schema, "required", list):
+                if name in required:
                     raise
         return kept
 
-    def _branch(self, schema: Any, used: list[str], hidden: frozenset[str]) -> Any:
-        """Say a branch of an allOf: in place where it would ask for what is hidden, or refuse what others add."""
-        reference, target = _part(schema, "$ref", str), self.follow(schema)
-        if reference and isinstance(target, Mapping) and (
-                target.get("additionalProperties") is False or self.kinds_of(reference)[1]
-                or any(hidden.intersection(_part(part, "required", list)) for part in self.parts_of(target))):
-            schema = target
-        if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
-            schema = {word: schema[word] for word in schema if word != "additionalProperties"}
-        return self.said(schema, used, hidden, True)
+    def _merged(self, schema: _Object, reference: str) -> _Object:
+        """Say what extends others by an allOf as one schema, where each part leaves room for what the others add.
+
+        What is read-only is left out, whichever part says so.
+        """
+        branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
+        extends = len(branches) > 1 or branches and reference or own and (branches or "$ref" in schema)
+        if not (own or extends):
+            return schema
+        merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
+        for part in self.parts_of(schema) if extends else [schema]:
+            for name, each in _part(part, "properties", dict).items():
+                properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
+            required += _part(part, "required", list)
+            rest = {word: argument for word, argument in part.items()
+                    if word not in ("$ref", "allOf", "properties", "required")
+                    and (argument is not False or part is schema)}      # that a part is closed is not ours
+            if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
+                merged |= rest
+            else:
+                others.append(rest)
+        hidden = {name for name, each in properties.items() if self.is_read_only(each)}
+        if properties:
+            merged["properties"] = {name: each for name, each in properties.items() if name not in hidden}
+        if required:
+            wanted = (name for name in required if isinstance(name, str) and name not in hidden)
+            merged["required"] = [*dict.fromkeys(wanted)]
+        return {**merged, "allOf": others}
 
     # --- kinds of one thing, which a property tells apart
-    @functools.cached_property
-    def _extending(self) -> dict[str, list[str]]:
-        """Give for each reference to a schema those to the schemas that extend it by an allOf."""
-        found: dict[str, list[str]] = {}
-        places = {"components/schemas": _part(_part(self.root, "components", dict), "schemas", dict),
-                  "definitions": _part(self.root, "definitions", dict)}
-        for place, schemas in places.items():
-            for name, schema in schemas.items():
-                for part in _part(schema, "allOf", list):
-                    found.setdefault(_part(part, "$ref", str), []).append(f"#/{place}/{name}")
-        return found
+    def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
+        """Give (a schema without its kinds, the property that tells them apart, each kind with its values).
 
-    def kinds_of(self, reference: str) -> tuple[str, dict[str, list[str]]]:
-        """Give (property, reference -> values) for the kinds of a schema whose discriminator tells them apart."""
-        schema = self.target(reference) if reference else None
-        if not isinstance(schema, Mapping) or "discriminator" not in schema or {"oneOf", "anyOf"} & schema.keys():
-            return "", {}
-        name, kinds = _discriminator(schema)
-        if not kinds:
-            found = [reference]
-            for each in found:              # it grows meanwhile
-                found += [kind for kind in self._extending.get(each, ()) if kind not in found]
-            kinds = {each: [each.rpartition("/")[2]] for each in found[len(found) < 2:]}
-        return name, kinds if name else {}
+        They are the branches of its oneOf or anyOf, or else what its mapping lists, or what extends it.
+        """
+        told, found = schema.get("discriminator"), [reference]
+        teller = told if isinstance(told, str) else _part(told, "propertyName", str)
+        choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
+        if not teller or len(choices) > 1 or not (choices or reference):
+            return schema, "", []
+        mapping = {value: each if re.search("[/#]", each) else self.home + each
+                   for value, each in _part(told, "mapping", dict).items()}
+        for each in found if not choices and not mapping else ():       # it grows meanwhile
+            found += [kind for kind in self._extending.get(each, ()) if kind not in found]
+        mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
+        bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
+        kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
+        if choices:                         # a value may fit several of these until the property is read
+            return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
+        rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
+        return {} if rows else schema, teller, rows
 
-    def _told_apart(self, schema: _Object, said: dict[str, Any]) -> dict[str, Any]:
-        """Say a oneOf with a discriminator as anyOf: a value may fit several branches until its property is read."""
-        name, kinds = _discriminator(schema)
-        if name and ("oneOf" in said) != ("anyOf" in said):
-            word = "oneOf" if "oneOf" in said else "anyOf"
-            said["anyOf"] = [self._kind(each, branch, name, kinds.get(_part(each, "$ref", str), []))
-                             for each, branch in zip(schema[word], said.pop(word))]
-        return said
-
-    def _kind(self, schema: Any, said: Any, name: str, values: list[str]) -> Any:
+    def _kind(self, schema: Any, said: Any, teller: str, values: list[str]) -> Any:
         """Add the values that mean a kind, unless it says others itself."""
         own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
-               for each in [_part(_part(part, "properties", dict), name, dict)] if {"enum", "const"} & each.keys()]
+               for each in [_part(_part(part, "properties", dict), teller, dict)] if {"enum", "const"} & each.keys()]
         values = [value for value in values if all(value in each for each in own)]
         if not values or not isinstance(said, dict):
             return said
-        return {**said, "properties": {**said.get("properties", {}), name: {"enum": values}},
-                "required": [*dict.fromkeys([*said.get("required", ()), name])]}
+        return {**said, "properties": {**said.get("properties", {}), teller: {"enum": values}},
+                "required": [*dict.fromkeys([*said.get("required", ()), teller])]}
 
     # --- definitions
     def _named(self, reference: str, used: list[str]) -> str:
@@ -6665,44 +6630,38 @@ class _Document:
         used.append(name)
         return f"#/$defs/{name}"
 
-    def _definition(self, name: str) -> tuple[Any, list[str]]:
-        """Give (a definition, the names in it)."""
-        if name not in self._definitions:
-            reference, used = self._references[name], list[str]()
-            schema, (teller, kinds) = self.target(reference), self.kinds_of(reference)
-            if _part(schema, "$recursiveAnchor", bool):
-                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
-            rows = [(schema if kind == reference else {"$ref": kind}, values) for kind, values in kinds.items()]
-            branches = [self._kind(each, self.said(each, used, is_whole=True), teller, values) for each, values in rows]
-            self._definitions[name] = {"anyOf": branches} if kinds else self.said(schema, used, is_whole=True), used
-        return self._definitions[name]
-
-    def definitions_of(self, used: Iterable[str]) -> dict[str, Any]:
+    def definitions_of(self, *used: str) -> dict[str, Any]:
         """Give the $defs that are needed where some are used; what needs the same shares it."""
-        needed = [self._reached.get(name) or self._reach(name) for name in dict.fromkeys(used)]
-        largest = max(needed, key=len, default={})
-        if all(each is largest or each.keys() <= largest.keys() for each in needed):
-            return largest
-        return {name: schema for each in needed for name, schema in each.items()}
-
-    def _reach(self, start: str) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        found, known, waiting = dict[str, Any](), dict[str, Any](), [*used]
         users: dict[str, list[str]] = {}
-        waiting = [start]
         for name in waiting:                # it grows meanwhile
-            if name not in found:
+            if name in self._needed and name not in known:
+                needed = self._needed[name]
+                known = needed if known.keys() <= needed.keys() else {**known, **needed}
+            elif name not in known and name not in found:
                 found[name], names = self._definition(name)
                 waiting += names
                 for each in names:
                     users.setdefault(each, []).append(name)
-        if len(waiting) > len(found):       # some way may lead back: whether that ends has to be known before a call
-            Validator({"$ref": f"#/$defs/{start}", "$defs": found})
-        ring = [start]                      # all from which a way leads back need the same
+        needed = known if found.keys() <= known.keys() else {**known, **found}
+        if found and len({*waiting}) < len(waiting):    # a way may lead back: whether that ends is to be known now
+            Validator({"allOf": [{"$ref": f"#/$defs/{name}"} for name in used], "$defs": needed})
+        ring = [*used] if len(used) == 1 else []        # all from which a way leads back need the same
         for name in ring:
-            if name not in self._reached:
-                self._reached[name] = found
+            if name not in self._needed:
+                self._needed[name] = needed
                 ring += users.get(name, ())
-        return found
+        return needed
+
+    def _definition(self, name: str) -> tuple[Any, list[str]]:
+        """Give (a definition, the names in it)."""
+        if name not in self._definitions:
+            used, reference = list[str](), self._references[name]
+            schema = self.target(reference)
+            if _part(schema, "$recursiveAnchor", bool):
+                schema = _absolute(schema, self.uri, {"$recursiveRef": reference})
+            self._definitions[name] = self.said(schema, used, reference), used
+        return self._definitions[name]
 
 
 # --- what the program gives to every request
@@ -6711,20 +6670,32 @@ class _Client:
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        self.uri, self.base_url = api.uri, None if base_url is None else _checked_base(base_url)
-        self.headers, self.timeout = _headers_of(headers, {}), timeout
+        if base_url is not None and _Target(base_url) and not set("?#{").isdisjoint(base_url):
+            raise ToolDefinitionError("base_url: takes no query, fragment or variable")
+        self.uri, self.base_url, self.headers, self.timeout = api.uri, base_url, _headers_of(headers, {}), timeout
         nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
         schemes = {name: api.follow(nodes[name]) for name in nodes}
-        self.credentials = {name: _credential(name, schemes.get(name), auth[name]) for name in auth}
+        self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
         self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
         self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
-    def secrets_for(self, security: Any) -> list[tuple[str, str, str]]:
-        """Give the credentials of the first way in for which all are there."""
-        ways = [way for way in security or () if way and way.keys() <= self.credentials.keys()]
-        self.sent.update(*ways[:1])
-        return [self.credentials[name] for way in ways[:1] for name in way]
+    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
+        """Give (where it goes, its name there, the text)."""
+        from base64 import b64encode
+        secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
+        if scheme is None:
+            raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
+        if not isinstance(secret, str):
+            raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
+        kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+        if kind in ("apikey header", "apikey query", "apikey cookie"):
+            return scheme["in"], scheme["name"], secret
+        if kind in ("basic", "http basic"):             # Swagger's word, and OpenAPI's
+            return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
+        if kind in ("http bearer", "oauth2", "openidconnect"):
+            return "header", "authorization", f"Bearer {secret}"
+        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
 
     def base_for(self, servers: Iterable[_Object]) -> str:
         """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
@@ -6733,47 +6704,15 @@ class _Client:
         for server in servers:
             url = _part(server, "url", str)
             for name, variable in _part(server, "variables", dict).items():
-                usual = variable.get("default", *_part(variable, "enum", list)[:1])
-                url = url.replace(f"{{{name}}}", str(usual))
+                url = url.replace(f"{{{name}}}", str(variable.get("default", *_part(variable, "enum", list)[:1])))
             urls.append(urljoin(self.uri, url))
-        return next((url for url in urls if url.startswith(("http://", "https://")) and "{" not in url), "")
+        return next((url.rstrip("/") for url in urls if re.match("https?://[^?#{]+$", url)), "")
 
 
-def _credential(name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-    """Give (where it goes, its name there, the text)."""
-    from base64 import b64encode
-    secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-    if scheme is None or not isinstance(secret, str):
-        raise ToolDefinitionError(f"auth: {_shown(name)} " + ("is no security scheme of the document" if scheme is None
-                                                              else f"must be text (got {type(secret).__name__})"))
-    kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-    if kind in ("apikey header", "apikey query", "apikey cookie"):
-        return scheme["in"], scheme["name"], secret
-    if kind not in ("http basic", "http bearer", "oauth2", "openidconnect"):
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-    secret = f"Basic {b64encode(secret.encode()).decode()}" if kind == "http basic" else f"Bearer {secret}"
-    return "header", "authorization", secret
-
-
-def _checked_base(url: str) -> str:
-    if _Target(url) and not set("?#{").isdisjoint(url):
-        raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-    return url.rstrip("/")
-
-
-# --- the operations
-class _Operation(NamedTuple):
-    method: str
-    key: str            # a path, as it stands in the document
-    node: dict[str, Any]
-    base: str           # the URL of a server, not checked yet, or nothing
-    name: str = ""      # one that no choice of operations changes
-
-
-@_refusing
+# --- which operations there are
 def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
-                exclude: Iterable[str]) -> dict[str, _Operation]:
-    """Give the operations that were chosen, by the names that they wish for."""
+                exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
+    """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
     for key, given in _part(api.root, "paths", dict).items():
         try:
@@ -6783,41 +6722,32 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
         item = item if isinstance(item, Mapping) else {}
         nodes = {method.upper(): item.get(method) for method in _METHODS}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
-            if not isinstance(node, Mapping) or method in ("TRACE", "OPTIONS"):
-                continue
-            wished = str(node.get("operationId") or "")
-            wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-            servers = (_part(node, "servers", list) or _part(item, "servers", list)
-                       or _part(api.root, "servers", list) or [{"url": "/"}])
-            found[wished] = _Operation(method, str(key), {
-                **node, "security": (api.root if node.get("security") is None else node).get("security"),
-                "parameters": list(filter(None, (*_part(item, "parameters", list), *_part(node, "parameters", list))))},
-                client.base_for(servers))
-    words = {wished: {wished, each.key, each.method, *map(str, _part(each.node, "tags", list))}
-             for wished, each in found.items()}
-    chosen = set(found) if include is None else _meant_by(words, "include", include)
-    chosen -= _meant_by(words, "exclude", exclude)
+            if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
+                wished = str(node.get("operationId") or "")
+                wished = wished if wished and wished not in found else f"{method.lower()} {key}"
+                found[wished] = _Operation(api.root, client, method, str(key), item, node)
+    chosen = set(found) if include is None else _meant_by(found, "include", include)
+    chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
     if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
     plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
     twice = {name for name, after in zip(plain, plain[1:]) if name == after}
-    return {wished: each._replace(name=_legal_name(wished, distinct=_legal_name(wished) in twice - {wished}))
-            for wished, each in found.items() if wished in chosen}
+    return [(wished, functools.partial(each.tool, api, _legal_name(wished, _legal_name(wished) in twice - {wished})))
+            for wished, each in found.items() if wished in chosen]
 
 
-def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str]) -> set[str]:
+def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
     import difflib
-    import fnmatch
     chosen: set[str] = set()
+    words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
-        meant = {word, word.upper()} if word.upper() in map(str.upper, _METHODS) else {word}
-        pattern = re.compile(fnmatch.translate(re.sub(r"([\[\]?])", r"[\1]", word))) if "*" in word else None
-        hits = {name for name, own in words.items() if own & meant or (pattern and any(map(pattern.match, own)))}
+        fits = re.compile(".*".join(map(re.escape, word.split("*")))).fullmatch
+        hits = {wished for wished, own in words.items() if any(map(fits, own))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(set().union(*words.values()))}
+            folded = {each.lower(): each for each in sorted(set().union(*words.values()), reverse=True)}
             near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
             raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
                                       + (f" (near: {_listed(near)})" if near else ""))
@@ -6825,101 +6755,15 @@ def _meant_by(words: Mapping[str, set[str]], option: str, wanted: Iterable[str])
     return chosen
 
 
-@_refusing
-def _operation_tool(api: _Document, client: _Client, operation: _Operation, _legal: str) -> Tool:
-    """Make the tool of one operation, or refuse it."""
-    method, key, node, base, name = operation
-    body = _Body(api, node)
-    places: dict[str, _Place] = {}
-    properties: dict[str, Any] = {}
-    used: list[str] = []
-    left_out: list[str] = []
-    for place in (*_parameter_places(api, client, operation), *body.places):
-        references: list[str] = []
-        try:
-            _style_of(place)
-            schema = api.said(place.schema, references)
-            api.definitions_of(references)
-        except ToolRegError as fault:
-            if place.needed:
-                raise ToolDefinitionError(f"{place.name}: {fault}") from fault
-            left_out.append(f"{place.name}: {fault}")
-            continue
-        used += references
-        argument = _argument_name(place, places)
-        places[argument], properties[argument] = place, _told(place, argument, schema)
-    parameters = {"type": "object", "properties": properties, "additionalProperties": False,
-                  "required": [argument for argument, place in places.items() if place.needed]}
-    about = {"method": method, "path": key, "deprecated": node.get("deprecated") is True, "left_out": left_out}
-    texts = [str(text).strip() for text in (node.get("summary"), node.get("description")) if text]
-    texts = [*(texts or [f"{method} {key}"]), *(["Deprecated."] if about["deprecated"] else [])]
-    tool = object.__new__(Tool)             # past __post_init__: the schema is ours, and compiled when first called
-    tool.__dict__.update(
-        name=name, description="\n\n".join(dict.fromkeys(texts)), bind=None,
-        parameters={**parameters, "$defs": api.definitions_of(used)} if used else parameters,
-        func=_operation_call(client, operation, places, body),
-        metadata=ToolMetadata(source="openapi", tags=map(str, _part(node, "tags", list)), extra={"openapi": about}))
-    return tool
-
-
-# --- the arguments
-class _Place(NamedTuple):
-    """Say what an argument fills: a parameter, a field of the body, or the whole of it."""
-
-    where: str          # as a parameter's `in`, "field" or "whole"
-    name: str
-    needed: bool
-    schema: Any
-    node: _Object       # which says how it is written
-
-
-def _parameter_places(api: _Document, client: _Client, operation: _Operation) -> list[_Place]:
-    path = operation.key.partition("#")[0].partition("?")[0]
-    nodes = {(node["in"], node["name"]): node for node in map(api.follow, operation.node["parameters"])}    # own win
-    differing = {name for where, name in nodes if where == "path"}.symmetric_difference(re.findall(_IN_BRACES, path))
-    if differing:
-        raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-    places = []
-    for (where, name), node in nodes.items():
-        content = [api.follow(each) for each in _part(node, "content", dict).values()]
-        schema = next(iter(content), node).get("schema", {})
-        if (where, name.lower()) not in client.hidden:
-            places.append(_Place(where, name, where == "path" or node.get("required") is True, schema, node))
-    return places
-
-
-def _argument_name(place: _Place, taken: Mapping[str, Any]) -> str:
-    """Name an argument like what it fills, but for what APIs of models refuse as a name, and for names that clash."""
-    name = place.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", place.name) else _legal_name(place.name)
-    if name in taken:
-        name += "_body" if place.where in ("field", "whole") else f"_{place.where}"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _told(place: _Place, argument: str, schema: Any) -> Any:
-    """Add what the place says to the schema of an argument, and the name that it is sent by where that is another."""
-    if not isinstance(schema, dict):
-        return schema
-    is_renamed = re.sub("_(body|query|header|cookie)_*$", "", argument) != place.name
-    texts = [_part(place.node, "description", str) or schema.get("description", ""),
-             f"(sent as {place.name})" if is_renamed else ""]
-    more = {"description": " ".join(filter(None, texts)), "deprecated": place.node.get("deprecated") is True}
-    return {**schema, **{word: said for word, said in more.items() if said}}
-
-
 # --- how an argument is written: as pairs of a name and an encoded text
 def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
     """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
     def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        if isinstance(value, dict):
-            pairs = [(key, encode(_as_text(each))) for key, each in value.items() if each is not None]
-            equals = "=" if explode else between
-            texts = [encode(key) + equals + text for key, text in pairs]
-        else:
-            texts = [encode(_as_text(each)) for each in (value if isinstance(value, list) else [value])]
-            pairs = [(name, text) for text in texts]
+        is_object, listed = isinstance(value, dict), value if isinstance(value, list) else [value]
+        items = value.items() if is_object else [(name, each) for each in listed]
+        pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
+        equals = "=" if explode else between
+        texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
         return pairs if explode and may_explode else [(name, between.join(texts))]
     return write
 
@@ -6937,36 +6781,56 @@ _STYLES: dict[str, Callable[..., _Pairs]] = {
     "pipeDelimited": _separated("%7C"), "tsv": _separated("%09"), "deepObject": _nested,
     "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
-_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), "whole": ("json",), **dict.fromkeys(
-    ("query", "field"), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
+_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), **dict.fromkeys(
+    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
-def _style_of(place: _Place) -> str:
-    """Give the style that an argument is written in, or say why it cannot be."""
-    where, node, contents = place.where, place.node, list(_part(place.node, "content", dict))
-    style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
-    if where not in _STYLES_IN or (where == "header" and place.name.lower() in _OWN_HEADERS):
-        raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
-    if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
-        raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
-    if style not in _STYLES_IN[where]:
-        raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
-    is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
-    return "json" if is_json else style
+class _Place(NamedTuple):
+    """Say what an argument fills: a parameter, a field of the body, or the body."""
 
+    where: str          # a parameter's `in`, or _BODY
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object       # which says how it is written
 
-def _pairs_of(place: _Place, value: Any) -> _Pairs:
-    """Spell an argument in its style; null and what is empty are left out."""
-    if value is None or value == [] or value == {}:
-        return []
-    style, encode = _style_of(place), str if place.where == "header" else _percent_encoded
-    if isinstance(value, dict) and place.where == "field" and "style" not in place.node:
-        style = "json"
-    if place.where == "query" and place.node.get("allowReserved") is True:
-        encode = functools.partial(_percent_encoded, safe=_SPARED)
-    explode = style == "form" if place.node.get("explode") is None else place.node["explode"]
-    return _STYLES[style](place.name, value, explode, encode)
+    def argument(self, taken: Mapping[str, Any]) -> str:
+        """Give the name as a model's API takes it, and other than those that are taken."""
+        name = self.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.name) else _legal_name(self.name)
+        name += f"_{self.where.strip()}" if name in taken else ""
+        while name in taken:
+            name += "_"
+        return name
+
+    def told(self, argument: str, schema: Any) -> Any:
+        """Add to a schema what stands beside it, and the name that is sent where the argument's is another."""
+        if not isinstance(schema, dict):
+            return schema
+        texts = [_part(self.node, "description", str) or schema.get("description", ""),
+                 "" if argument.startswith(self.name) else f"(sent as {self.name})"]
+        more = {"description": " ".join(filter(None, texts)), "deprecated": self.node.get("deprecated") is True}
+        return {**schema, **{word: said for word, said in more.items() if said}}
+
+    def pairs(self, value: Any = None) -> _Pairs:
+        """Write a value in its style, or say why none can be; null and what is empty are left out."""
+        where, node, contents = self.where, self.node, list(_part(self.node, "content", dict))
+        style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
+        if where not in _STYLES_IN or (where == "header" and self.name.lower() in _OWN_HEADERS):
+            raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
+        if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
+            raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
+        if style not in _STYLES_IN[where]:
+            raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
+        if value in (None, [], {}):
+            return []
+        explode = style == "form" if node.get("explode") is None else node["explode"]
+        is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
+        if is_json or (isinstance(value, dict) and where == _BODY and not node.get("style")):
+            style = "json"
+        safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
+        encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
+        return _STYLES[style](self.name, value, explode, encode)
 
 
 def _percent_encoded(text: str, safe: str = "") -> str:
@@ -6988,84 +6852,90 @@ def _as_text(value: Any) -> str:
 
 
 # --- the body
-_LIFTED = frozenset("type properties required additionalProperties title description discriminator example examples "
-                    "default deprecated externalDocs xml".split())
+_LIFTED = frozenset("type properties required additionalProperties title description example examples default "
+                    "deprecated externalDocs xml".split())
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Document, node: _Object) -> None:
-        body = api.follow(node.get("requestBody"))
+    def __init__(self, api: _Document, node: Any) -> None:
+        body = api.follow(node)
         contents = _part(body, "content", dict)
-        by_kind = {_kind_of(media_type): media_type for media_type in reversed(contents)}
-        self.kind = next((kind for kind in _BODIES if kind in by_kind), "")
-        media_type = by_kind.get(self.kind, "")
-        content = api.follow(contents.get(media_type))
-        self.needed, self.type = _part(body, "required", bool), _WILD.get(media_type, media_type)
-        self.encoding = _part(content, "encoding", dict)
-        self.files: dict[str, _Object] = {}     # the names of fields that are files, and their schemas
-        self.schema = content.get("schema", {}) if isinstance(content, Mapping) else {}
+        media_type = min(contents, key=lambda each: [*_BODIES].index(_kind_of(each)), default="")
+        content = api.follow(contents.get(media_type)) or {}
+        self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
+        self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
+        self.schema = content.get("schema", {})
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
             told = api.follow(self.schema)
             self.schema = {"type": "string", **{word: told[word] for word in (
                 "description", "contentEncoding", "enum", "format") if word in (told or ())}}
-        whole = [_Place("whole", "body", self.needed, self.schema, {})] if contents else []
-        self.places = (self._fields(api) if self.kind in ("json", "form", "parts") else []) or whole
+        fields = self._fields(api)
+        self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
+        self.places = fields or whole[:len(contents)]
+        self.files = {place.name: self._file_in(api, place.schema) for place in fields if self.kind == "parts"}
 
     def _fields(self, api: _Document) -> list[_Place]:
-        """Give the properties of a body as arguments of their own, where it is a plain object that is closed or silent.
+        """Give the properties of a plain object that is closed or silent: each is an argument.
 
         They are required as they say, even if the body itself is not: authors forget that.
         """
         schema = api.follow(self.schema)
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
         if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
-                or not properties.keys() >= {*required} or api.kinds_of(_part(self.schema, "$ref", str))[1]
+                or not properties.keys() >= {*required}
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        files = {name: _file_in(api, each) for name, each in properties.items()} if self.kind == "parts" else {}
-        self.files = {name: file for name, file in files.items() if file}
-        return [_Place("field", name, name in required, each, _part(self.encoding, name, dict))
-                for name, each in properties.items() if not api.is_read_only(each)]
+        return [self._field(name, name in required, each) for name, each in properties.items()
+                if not api.is_read_only(each)]
 
-    def written(self, fields: Mapping[str, Any], whole: list[Any]) -> tuple[bytes | None, str | None]:
+    def _field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
+        return _Place(_BODY, name, needed, schema, _part(self.encoding, name, dict))
+
+    def written(self, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        if not whole and not fields and (not self.needed or not self.places):
+        if not values and (not self.needed or not self.places):
             return None, ""
-        body, media_type = _BODIES[self.kind][1](self, whole[0] if whole else fields)
+        body, media_type = _BODIES[self.kind][1](self, values.get("body") if self.is_whole else values)
         return body, media_type or self.type
 
+    def _file_in(self, api: _Document, schema: Any) -> _Object | None:
+        """Give the schema of the file that a field holds, alone, in a list, or among other types."""
+        texts = [part for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items"))
+                 if part.get("type", "string") in ("string", ["string"])]
+        return next((text for text in texts if text.get("format") == "binary" or "contentMediaType" in text
+                     or text.get("contentEncoding") == "base64"), None)
 
-def _form_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-    return _joined_pairs([pair for name, value in fields.items() for pair in _pairs_of(
-        _Place("field", name, False, None, _part(body.encoding, name, dict)), value)]).encode(), ""
+    def form(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+        pairs = [pair for name, value in fields.items() for pair in self._field(name).pairs(value)]
+        return _joined_pairs(pairs).encode(), ""
 
-
-def _multipart_body(body: _Body, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-    from uuid import uuid4
-    boundary, written = uuid4().hex, b""
-    rows = [(name, each) for name, value in fields.items() if value is not None
-            for each in (value if isinstance(value, list) else [value])]
-    for name, value in rows:
-        data, media_type = _as_bytes(value, body.files.get(name))
-        media_type = _part(_part(body.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
-        quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
-        head = f'content-disposition: form-data; name="{quoted}"'
-        if isinstance(value, (Media, bytes, bytearray)) or name in body.files:
-            head += f'; filename="{quoted}"'
-            media_type = media_type or "application/octet-stream"
-        head += f"\r\ncontent-type: {media_type}" if media_type else ""
-        written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
-    return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+    def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
+        from uuid import uuid4
+        boundary, written = uuid4().hex, b""
+        rows = [(name, each) for name, value in fields.items() if value is not None
+                for each in (value if isinstance(value, list) else [value])]
+        for name, value in rows:
+            file = self.files.get(name)
+            data, media_type = _as_bytes(value, file)
+            media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+            quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
+            head = f'content-disposition: form-data; name="{quoted}"'
+            if file or isinstance(value, (Media, bytes, bytearray)):
+                head += f'; filename="{quoted}"'
+                media_type = media_type or "application/octet-stream"
+            head += f"\r\ncontent-type: {media_type}" if media_type else ""
+            written += f"--{boundary}\r\n{head}\r\n\r\n".encode() + data + b"\r\n"
+        return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
 # the kinds of bodies, the best first: (their media types, what writes them)
 _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
     "json": (r"application/json|.+\+json|application/\*|\*/\*",
              lambda body, value: (_printable(_write_json(value)).encode(), "")),
-    "form": (r"application/x-www-form-urlencoded", _form_body), "parts": (r"multipart/form-data", _multipart_body),
+    "form": (r"application/x-www-form-urlencoded", _Body.form), "parts": (r"multipart/form-data", _Body.multipart),
     "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
     "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
 
@@ -7073,19 +6943,6 @@ _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
 def _kind_of(media_type: str) -> str:
     essence = str(media_type).partition(";")[0].strip().lower()
     return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
-
-
-def _file_in(api: _Document, schema: Any, depth: int = 4) -> _Object | None:
-    """Give the schema of the file that a field of a form holds, alone, in a list, or among other types."""
-    for part in api.parts_of(schema) if depth else ():
-        marks = part.get("format") == "binary", "contentMediaType" in part, part.get("contentEncoding") == "base64"
-        if any(marks) and part.get("type", "string") in ("string", ["string"]):
-            return part
-        for inner in (part.get("items"), *_part(part, "anyOf", list), *_part(part, "oneOf", list)):
-            file = _file_in(api, inner, depth - 1)
-            if file:
-                return file
-    return None
 
 
 def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
@@ -7103,48 +6960,108 @@ def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
     return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
 
 
-# --- the request, and its answer
-def _operation_call(client: _Client, operation: _Operation, places: Mapping[str, _Place],
-                    body: _Body) -> Callable[..., Any]:
-    """Make a tool's function: it makes the request that its arguments mean, and gives what the answer holds.
+# --- an operation
+class _Operation:
+    """Hold an operation: the words by which it is chosen, what it takes, and how that is sent; in no repr a secret."""
 
-    On purpose a closure: the repr of a tool must not show credentials.
-    """
-    if not operation.base:
-        raise ToolDefinitionError(_NO_SERVER)
-    base, (path, _, fixed) = _checked_base(operation.base), operation.key.partition("#")[0].partition("?")
-    path_parts = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")         # every second one is a name
-    secrets = client.secrets_for(operation.node["security"])
-    own_headers = _headers_of({name: text for where, name, text in secrets if where == "header"}, client.headers)
+    def __init__(self, root: _Object, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.client, self.method, self.key, self.node = client, method, key, node
+        self.words = {key, method, method.lower(), *map(str, _part(node, "tags", list))}
+        self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
+        servers = [_part(part, "servers", list) for part in (node, item, root)]
+        self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
+        self.security = (root if node.get("security") is None else node).get("security")
+        path, _, self.query = key.partition("#")[0].partition("?")
+        self.path = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")      # every second is a name
 
-    def pairs_in(where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
-        own = {name: _percent_encoded(text, safe) for place, name, text in secrets if place == where}
-        pairs = [pair for place, value in given if place.where == where for pair in _pairs_of(place, value)]
+    @_reading()
+    def tool(self, api: _Document, name: str, _legal: str) -> Tool:
+        """Make the tool, or refuse it."""
+        self.places: dict[str, _Place] = {}
+        properties, used, left_out = dict[str, Any](), list[str](), list[str]()
+        for place in self._places(api):
+            references: list[str] = []
+            try:
+                place.pairs()
+                schema = api.said(place.schema, references)
+                for each in references:
+                    api.definitions_of(each)
+            except ToolRegError as fault:
+                if place.needed:
+                    raise ToolDefinitionError(f"{place.name}: {fault}") from fault
+                left_out.append(f"{place.name}: {fault}")
+                continue
+            used += references
+            argument = place.argument(self.places)
+            self.places[argument], properties[argument] = place, place.told(argument, schema)
+        self._prepare()
+        schema = {"type": "object", "properties": properties, "additionalProperties": False,
+                  "required": [argument for argument, place in self.places.items() if place.needed]}
+        is_deprecated = self.node.get("deprecated") is True
+        about = {"method": self.method, "path": self.key, "deprecated": is_deprecated, "left_out": left_out}
+        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
+        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if is_deprecated else [])]
+        tags = map(str, _part(self.node, "tags", list))
+        tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
+        tool.__dict__.update(
+            name=name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
+            parameters={**schema, "$defs": api.definitions_of(*used)} if used else schema,
+            metadata=ToolMetadata(source="openapi", tags=tags, extra={"openapi": about}))
+        return tool
+
+    def _places(self, api: _Document) -> list[_Place]:
+        """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
+        nodes = [*{(each["in"], each["name"]): each for each in map(api.follow, self.parameters)}.values()]
+        body = self.node.get("requestBody")
+        if "swagger" in api.root:
+            nodes, body = _swagger_operation(api.root, self.node, nodes)
+        differing = {node["name"] for node in nodes if node["in"] == "path"}.symmetric_difference(self.path[1::2])
+        if differing:
+            raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
+        self.body, places = _Body(api, body), list[_Place]()
+        for node in nodes:
+            content = [api.follow(each) for each in _part(node, "content", dict).values()]
+            places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
+                                 next(iter(content), node).get("schema", {}), node))
+        return [*(place for place in places if (place.where, place.name.lower()) not in self.client.hidden),
+                *self.body.places]
+
+    def _prepare(self) -> None:
+        """Find to whom every call goes, and the credentials of the first way in for which all are there."""
+        if not self.base or not _Target(self.base):
+            raise ToolDefinitionError(_NO_SERVER)
+        ways = [way for way in self.security or () if way and way.keys() <= self.client.credentials.keys()]
+        self.client.sent.update(*ways[:1])
+        self.secrets = [self.client.credentials[name] for way in ways[:1] for name in way]
+        headers = {name: text for where, name, text in self.secrets if where == "header"}
+        self.headers = _headers_of(headers, self.client.headers)
+
+    def call(self, **arguments: Any) -> Any:
+        """Make the request that the arguments mean, and give what the answer holds."""
+        given = [(self.places[name], value) for name, value in arguments.items()]
+        headers = {name.lower(): text for name, text in self._pairs("header", given)}
+        cookie = _joined_pairs(self._pairs("cookie", given, "=+/:@!$-._~"), "; ")
+        data, content_type = self.body.written({place.name: value for place, value in given if place.where == _BODY})
+        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        query = "&".join(filter(None, (self.query, _joined_pairs(self._pairs("query", given)))))
+        url = self.base + self._filled(dict(self._pairs("path", given))) + (f"?{query}" if query else "")
+        return _answer_in(_request(self.method, url, headers=headers | self.headers, body=data,
+                                   timeout=self.client.timeout))
+
+    def _pairs(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
+        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
+        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
         return [pair for pair in pairs if pair[0] not in own] + list(own.items())
 
-    def call(**arguments: Any) -> Any:
-        given = [(places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in pairs_in("header", given)}
-        cookie = _joined_pairs(pairs_in("cookie", given, "=+/:@!$-._~"), "; ")
-        data, content_type = body.written({place.name: value for place, value in given if place.where == "field"},
-                                          [value for place, value in given if place.where == "whole"])
-        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
-        query = "&".join(filter(None, (fixed, _joined_pairs(pairs_in("query", given)))))
-        url = base + _path(path_parts, dict(pairs_in("path", given))) + (f"?{query}" if query else "")
-        return _answer_in(_request(operation.method, url, headers=headers | own_headers, body=data,
-                                   timeout=client.timeout))
-    return call
-
-
-def _path(parts: list[str], values: Mapping[str, str]) -> str:
-    """Fill a path so that no value can leave its segment; every second part is the name of one."""
-    from urllib.parse import quote, unquote
-    path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
-                   for at, part in enumerate(parts))
-    steps = re.split(r"[/\\]", unquote(path))               # as a server might that decodes before it splits
-    if not all(map(values.get, parts[1::2])) or not {".", ".."}.isdisjoint(steps):
-        raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
-    return path
+    def _filled(self, values: Mapping[str, str]) -> str:
+        """Fill the path so that no value can leave its segment."""
+        from urllib.parse import quote, unquote
+        path = "".join(values.get(part, "") if at % 2 else quote(part, safe="/:@!$&'()*+,;=~%")
+                       for at, part in enumerate(self.path))
+        steps = re.split(r"[/\\]", unquote(path))           # as a server might that decodes before it splits
+        if not all(map(values.get, self.path[1::2])) or not {".", ".."}.isdisjoint(steps):
+            raise ToolError(_MEND.format("a value in the path is empty, or has a part . or .."))
+        return path
 
 
 def _answer_in(response: _Response) -> Any:
@@ -7179,28 +7096,22 @@ _FOUND_NONE = "No tool was found. Try other words, or go on without one."
 
 
 def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
-    """Give a registry for one run that offers the tool find_tools, and then what it found (`limit` at a time).
-
-    It has all tools of the given one, as they are now: each can be called, found or not.
-    """
+    """Give a registry for one run: it has all tools, and offers find_tools, then what it found, `limit` at a time."""
     return _SearchRegistry(registry, limit)
 
 
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
-        self.__dict__.update(registry.copy().__dict__)
-        self._limit, self._searched = limit, frozenset(self.list_tools())
+        self.__dict__.update(vars(ToolRegistry.copy(registry)))
+        is_ours = isinstance(registry, _SearchRegistry)
+        self._limit, self._searched = limit, frozenset(self.list_tools()) - {"find_tools" if is_ours else ""}
         self._found: dict[str, None] = {}       # an ordered set
-        self.register(self._find, name="find_tools", description=_FIND.format(len(registry)),
+        self.register(self._find, name="find_tools", description=_FIND.format(len(self._searched)), replace=is_ours,
                       metadata=ToolMetadata(parallel=False))        # on no executor: what it found is kept here
 
     def copy(self, **options: Any) -> ToolRegistry:
-        """Give a registry for one run: what that finds is not found here."""
-        made = super().copy(**options)
-        assert isinstance(made, _SearchRegistry)
-        made._found = dict(self._found)
-        made._tools.update({tool.name: replace(tool, func=made._find) for tool in self if tool.func == self._find})
-        return made
+        """Give a registry for another run, which has found nothing yet."""
+        return _SearchRegistry(super().copy(**options), self._limit)
 
     def _offered(self) -> list[Tool]:
         """Give find_tools, what was registered later, and what was found."""
@@ -7211,11 +7122,10 @@ class _SearchRegistry(ToolRegistry):
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name in self._searched}
-        best = sorted((name for name in marks if marks[name]), key=lambda name: -marks[name])
-        found = [name for name in best if name not in self._disabled][:self._limit]
-        self._found.update(dict.fromkeys(found))
-        return "\n".join(f"{name}: {self[name].description[:200]}" for name in found) or _FOUND_NONE
+            for tool in self if tool.name in self._searched and tool.name not in self._disabled}
+        best = sorted(filter(marks.get, marks), key=lambda name: -marks[name])[:self._limit]
+        self._found.update(dict.fromkeys(best))
+        return "\n".join(f"{name}: {self[name].description[:200]}" for name in best) or _FOUND_NONE
 
 
 def _words_in(text: str) -> set[str]:
@@ -7881,7 +7791,7 @@ def _as_written(schema: Any) -> Any:
 
 
 def _media_block(media: Media, name: str) -> _Rpc:
-    kind, data = media.media_type.partition("/")[0], media.base64
+    kind, data = media.media_type.partition("/")[0], to_json(media.data)
     if kind in ("image", "audio"):
         return {"type": kind, "data": data, "mimeType": media.media_type}
     return {"type": "resource", "resource": {"uri": f"tool:{name}", "mimeType": media.media_type, "blob": data}}
@@ -8557,7 +8467,7 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
         yield "error" if failed else "result", {
             "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
             "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images = images or [{"media_type": media.media_type, "data": media.base64} for media in result.media]
+        images = images or [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
     elif isinstance(text := block.get("text") or block.get("content"), str) and text:
         yield speaker, {"text": text}
     for image in images:

@@ -49,6 +49,111 @@ def fastapi_app():
     return app
 
 
+def shop_app():
+    """Have an operation for each kind of parameter, body, credential and answer."""
+    from enum import Enum
+    from typing import Annotated, Literal
+
+    from fastapi import Body, Cookie, Depends, FastAPI, File, Form, Header, HTTPException, Path, Query, UploadFile
+    from fastapi.responses import PlainTextResponse
+    from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPAuthorizationCredentials, HTTPBearer
+    from pydantic import BaseModel, Field
+    port = {"port": {"default": sys.argv[2]}}
+    app = FastAPI(title="shop", servers=[{"url": "http://127.0.0.1:{port}", "variables": port}])
+
+    class Size(str, Enum):
+        SMALL = "small"
+        LARGE = "large"
+
+    class Ware(BaseModel):
+        name: str = Field(min_length=1)
+        price: float = Field(gt=0)
+        size: Size = Size.SMALL
+        words: list[str] = []
+        hint: str | None = None
+
+    class Card(BaseModel):
+        pays: Literal["card"]
+        digits: int = 16
+
+    class Bank(BaseModel):
+        pays: Literal["bank"]
+        account: str
+
+    class Shelf(BaseModel):
+        number: int
+        within: list["Shelf"] = []
+
+    @app.get("/wares/{ware}")
+    def find_ware(ware: Annotated[int, Path(ge=1)], text: str | None = None,
+                  most: Annotated[int, Query(le=100)] = 10, word: Annotated[list[str], Query()] = [],  # noqa: B006
+                  x_lang: Annotated[str | None, Header()] = None, visit: Annotated[str | None, Cookie()] = None):
+        if ware == 404:
+            raise HTTPException(404, "sold out")
+        return {"ware": ware, "text": text, "most": most, "word": word, "x_lang": x_lang, "visit": visit}
+
+    @app.post("/wares", status_code=201)
+    def add_ware(ware: Ware, draft: bool = False):
+        return {"ware": ware, "draft": draft}
+
+    @app.put("/wares/{name}")
+    def replace_ware(name: str, ware: Ware):
+        return {"old": name, "ware": ware}
+
+    @app.delete("/wares/{ware}", status_code=204)
+    def remove_ware(ware: int):
+        return None
+
+    @app.post("/basket")
+    def fill_basket(ware: Ware, count: Annotated[int, Body()]):
+        return {"ware": ware, "count": count}
+
+    @app.post("/payment")
+    def pay_by(way: Annotated[Card | Bank, Field(discriminator="pays")]):
+        return way
+
+    @app.post("/shelves")
+    def build_shelves(shelf: Shelf) -> Shelf:
+        return shelf
+
+    @app.post("/sum")
+    def sum_up(prices: list[int]):
+        return sum(prices)
+
+    @app.post("/letter")
+    def write_letter(text: Annotated[str, Form()], copies: Annotated[int, Form()] = 2):
+        return {"text": text, "copies": copies}
+
+    @app.post("/picture")
+    def send_picture(file: Annotated[UploadFile, File()], note: Annotated[str, Form()] = ""):
+        return {"name": file.filename, "size": len(file.file.read()), "note": note}
+
+    @app.get("/bearer")
+    def by_bearer(given: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())]):
+        return {"scheme": given.scheme, "token": given.credentials}
+
+    @app.get("/header")
+    def by_header(key: Annotated[str, Depends(APIKeyHeader(name="X-Shop-Key"))]):
+        return key
+
+    @app.get("/query")
+    def by_query(key: Annotated[str, Depends(APIKeyQuery(name="shop_key"))]):
+        return key
+
+    @app.get("/papers/{path:path}")
+    def read_paper(path: str):
+        return path
+
+    @app.get("/sign", response_class=PlainTextResponse)
+    def read_sign():
+        return "open ☀"
+
+    @app.get("/fire")
+    def burn_down():
+        raise RuntimeError("fire")
+    return app
+
+
 def litestar_app():
     from dataclasses import dataclass
 
@@ -111,8 +216,9 @@ def restx_app():
     from flask_restx import Api, Resource, fields
     from werkzeug.datastructures import FileStorage
     app = Flask(__name__)
-    api = Api(app)
+    api = Api(app, authorizations={"shop": {"type": "apiKey", "in": "header", "name": "X-Shop-Key"}})
     item = api.model("Item", {"name": fields.String(required=True), "count": fields.Integer})
+    dated = api.inherit("Dated", item, {"day": fields.DateTime, "stars": fields.Integer(min=1, max=5)})
     asked = api.parser()
     asked.add_argument("q", location="args")
     asked.add_argument("tags", location="args", action="split")
@@ -134,6 +240,13 @@ def restx_app():
         @api.doc(id="item")
         def post(self):
             return request.json
+
+    @api.route("/dated/<int:number>")
+    class Dated(Resource):
+        @api.expect(dated)
+        @api.doc(id="dated", security="shop")
+        def post(self, number):
+            return {"number": number, "key": request.headers.get("X-Shop-Key"), **request.json}
 
     @api.route("/upload")
     class Upload(Resource):

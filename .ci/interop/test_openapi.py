@@ -1,6 +1,7 @@
 """Tools from OpenAPI against real servers, real descriptions, and the types of two SDKs."""
 import contextlib
 import json
+import pathlib
 import re
 import socket
 import subprocess
@@ -21,11 +22,13 @@ from toolreg import HttpError, ToolDefinitionError, ToolRegistry, ToolRegWarning
 
 
 @contextlib.contextmanager
-def running(script, path):
-    """Run a server of ../shared/real as a child process, and give its address once it answers."""
+def running(name, path):
+    """Run a server of openapi_servers.py as a child process, and give its address once it answers."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    child = subprocess.Popen([sys.executable, str(script), str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    script = pathlib.Path(__file__).with_name("openapi_servers.py")
+    child = subprocess.Popen([sys.executable, str(script), name, str(port)], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
     try:
         for _ in range(150):
             assert child.poll() is None, child.stdout.read().decode()
@@ -39,8 +42,8 @@ def running(script, path):
 
 
 @pytest.fixture(scope="module")
-def fastapi_url(shared):
-    with running(shared / "real" / "fastapi_app.py", "/openapi.json") as url:
+def shop_url():
+    with running("shop", "/openapi.json") as url:
         yield url
 
 
@@ -69,59 +72,51 @@ def error(registry, start, **arguments):
 AUTH = {"HTTPBearer": "t0ken", "APIKeyHeader": "k1", "APIKeyQuery": "k2&x"}
 
 
-def test_every_operation_of_a_real_app_is_called_or_refused_by_name(fastapi_url):
+def test_every_operation_of_a_real_app_is_called_or_refused_by_name(shop_url):
     registry = ToolRegistry(think_augment=True)
-    tools = registry.register_from_openapi(fastapi_url, auth=AUTH)
-    assert tools.refused == {}
-    item = {"name": "n", "price": 2.5, "color": "blue", "tags": ["a"], "note": None}
-    assert value(registry, "create_item", **item, dry_run=True) == {"item": item, "dry_run": True}
-    assert value(registry, "create_item", name="n", price=1)["item"]["color"] == "red"
-    put = value(registry, "put_item", name="p%2f #1", name_body="n", price=1)
-    assert (put["path_name"], put["item"]["name"]) == ("p%2f #1", "n")
-    assert value(registry, "two_bodies", item=item, count=3) == {"item": item, "count": 3}
-    assert value(registry, "pet_", body={"kind": "dog", "breed": "b"}) == {"kind": "dog", "breed": "b"}
-    assert value(registry, "pet_", body={"kind": "cat"}) == {"kind": "cat", "lives": 9}
-    tree = {"value": 1, "children": [{"value": 2, "children": [{"value": 3, "children": []}]}]}
-    assert value(registry, "tree", **tree) == tree
-    assert value(registry, "ids", body=[1, 2, "3"]) == 6
-    assert value(registry, "form", a="ä&b= c", b="5") == {"a": "ä&b= c", "b": 5}
-    assert value(registry, "form", a="x") == {"a": "x", "b": 2}
-    assert value(registry, "secure") == {"scheme": "Bearer", "token": "t0ken"}
-    assert value(registry, "key_") == "k1" and value(registry, "qkey") == "k2&x"
-    assert value(registry, "files", path="a/b c.txt") == "a/b c.txt"
-    assert value(registry, "text") == "plain ☃"
-    assert value(registry, "delete", item_id=1) is None
-    assert "answered 500 Internal Server Error" in error(registry, "boom")
+    tools = registry.register_from_openapi(shop_url, auth=AUTH)
+    assert tools.refused == {} and len(tools) == 16
+    ware = {"name": "n", "price": 2.5, "size": "large", "words": ["a"], "hint": None}
+    assert value(registry, "add_ware", **ware, draft=True) == {"ware": ware, "draft": True}
+    assert value(registry, "add_ware", name="n", price=1)["ware"]["size"] == "small"
+    replaced = value(registry, "replace_ware", name="p%2f #1", name_body="n", price=1)
+    assert (replaced["old"], replaced["ware"]["name"]) == ("p%2f #1", "n")
+    assert value(registry, "fill_basket", ware=ware, count=3) == {"ware": ware, "count": 3}
+    assert value(registry, "pay_by", body={"pays": "bank", "account": "b"}) == {"pays": "bank", "account": "b"}
+    assert value(registry, "pay_by", body={"pays": "card"}) == {"pays": "card", "digits": 16}
+    shelf = {"number": 1, "within": [{"number": 2, "within": [{"number": 3, "within": []}]}]}
+    assert value(registry, "build_shelves", **shelf) == shelf
+    assert value(registry, "sum_up", body=[1, 2, "3"]) == 6
+    assert value(registry, "write_letter", text="ä&b= c", copies="5") == {"text": "ä&b= c", "copies": 5}
+    assert value(registry, "write_letter", text="x") == {"text": "x", "copies": 2}
+    assert value(registry, "send_picture", file="abc", note="ü") == {"name": "file", "size": 3, "note": "ü"}
+    assert value(registry, "by_bearer") == {"scheme": "Bearer", "token": "t0ken"}
+    assert value(registry, "by_header") == "k1" and value(registry, "by_query") == "k2&x"
+    assert value(registry, "read_paper", path="a/b c.txt") == "a/b c.txt"
+    assert value(registry, "read_sign") == "open ☀"
+    assert value(registry, "remove_ware", ware=1) is None
+    assert "answered 500 Internal Server Error" in error(registry, "burn_down")
 
 
-def test_wrong_arguments_are_told_before_a_request_is_made_and_by_the_server_where_only_it_knows(fastapi_url):
+def test_wrong_arguments_are_told_before_a_request_is_made_and_by_the_server_where_only_it_knows(shop_url):
     registry = ToolRegistry(think_augment=True)
-    document = json.load(urllib.request.urlopen(fastapi_url))
-    read = document["paths"]["/items/{item_id}"]["get"]
-    read["parameters"] = [each for each in read["parameters"] if each["in"] != "cookie"]
+    document = json.load(urllib.request.urlopen(shop_url))
+    find = document["paths"]["/wares/{ware}"]["get"]
+    find["parameters"] = [each for each in find["parameters"] if each["in"] != "cookie"]
     registry.register_from_openapi(document)
-    got = value(registry, "read_item", item_id=7, q="ä &=?#", limit="5", tag=["a,b", "c"], **{"x-token": "t ☃"})
-    assert got == {"item_id": 7, "q": "ä &=?#", "limit": 5, "tag": ["a,b", "c"],
-                   "x_token": "t ☃".encode().decode("latin-1"),
-                   "session": None}
-    assert value(registry, "read_item", item_id=7) == {"item_id": 7, "q": None, "limit": 10, "tag": [], "x_token": None,
-                                                       "session": None}
-    content = error(registry, "read_item", item_id=0, limit=101, tga=[])
-    assert "- item_id: " in content and "- limit: " in content and "- tga: is not allowed here" in content
-    assert 'answered 404 Not Found: {"detail":"no such item"}' in error(registry, "read_item", item_id=404)
-    assert "- name: " in error(registry, "create_item", name="", price=1) and "- price: " in error(registry,
-                                                                                                   "create_item",
-                                                                                                   name="n", price=0)
-    assert "- kind: is not allowed here" in error(registry, "text", kind=1)
-    assert "breed" in error(registry, "pet_", body={"kind": "dog"})
-    assert "answered 401" in error(registry, "secure") or "answered 403" in error(registry, "secure")
-    assert "a value in the path is empty, or has a part . or .." in error(registry, "files", path="..")
-
-
-def test_every_operation_of_a_real_swagger_2_document_becomes_a_tool(shared):
-    with running(shared / "real" / "restx_app.py", "/swagger.json") as url:
-        tools = openapi_tools(url)
-    assert tools.refused == {} and len(tools) >= 5
+    nothing = {"ware": 7, "text": None, "most": 10, "word": [], "x_lang": None, "visit": None}
+    assert value(registry, "find_ware", ware=7) == nothing
+    assert value(registry, "find_ware", ware=7, text="ä &=?#", most="5", word=["a,b", "c"], **{"x-lang": "t ☃"}) == {
+        **nothing, "text": "ä &=?#", "most": 5, "word": ["a,b", "c"], "x_lang": "t ☃".encode().decode("latin-1")}
+    content = error(registry, "find_ware", ware=0, most=101, wrod=[])
+    assert "- ware: " in content and "- most: " in content and "- wrod: is not allowed here" in content
+    assert 'answered 404 Not Found: {"detail":"sold out"}' in error(registry, "find_ware", ware=404)
+    assert "- name: " in error(registry, "add_ware", name="", price=1)
+    assert "- price: " in error(registry, "add_ware", name="n", price=0)
+    assert "- kind: is not allowed here" in error(registry, "read_sign", kind=1)
+    assert "account" in error(registry, "pay_by", body={"pays": "bank"})
+    assert re.search("answered 40[13]", error(registry, "by_bearer"))
+    assert "a value in the path is empty, or has a part . or .." in error(registry, "read_paper", path="..")
 
 
 def test_every_document_imports_or_is_refused_by_name_and_every_schema_is_one_for_others_too(shared, capsys):

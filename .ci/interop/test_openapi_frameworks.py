@@ -95,6 +95,9 @@ def test_flask_restx_which_speaks_swagger_2_parses_what_was_sent():
             "key": "k &%", "q": "ä=", "tags": ["a", "b"], "many": WORDS}
         assert value(registry, "item", name="ü", count=3) == {"name": "ü", "count": 3}
         assert value(registry, "upload", note="ä", file="text") == {"note": "ä", "name": "file", "text": "text"}
+        dated = {"name": "ü", "count": 3, "day": "2030-01-02T03:04:05", "stars": 5}
+        assert value(registry, "dated", number=3, body=dated) == {**dated, "number": 3, "key": None}
+        assert "- body.stars: " in registry.invoke("dated", {"number": 3, "body": {**dated, "stars": 6}}).content
 
 
 # --- an independent reader of the specification

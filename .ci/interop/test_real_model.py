@@ -2,6 +2,7 @@
 
 import functools
 import json
+import pathlib
 import socket
 import subprocess
 import sys
@@ -40,11 +41,11 @@ def get_weather(city: str, unit: str = "celsius") -> str:
 
 
 @pytest.fixture(scope="module")
-def base_url(shared):
+def base_url():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, str(shared / "real" / "serve_xllama.py"), str(port)],
+        [sys.executable, str(pathlib.Path(__file__).with_name("llama_server.py")), str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
