@@ -6016,6 +6016,24 @@ def test_a_schema_of_a_foreign_class_is_checked_too():
         schema_of(list[OddPydanticLike])
 
 
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="type variables have no defaults before")
+def test_a_type_variable_of_which_nothing_is_known_is_its_default():
+    first = typing.TypeVar("first", default=int)
+    second = typing.TypeVar("second", bound=object, default=first)
+
+    @dataclasses.dataclass
+    class Box(typing.Generic[first, second]):
+        inner: first
+        more: list[second]
+
+    def g(a: first, b: list[second], c: Box, d: Box[str, bool]) -> None: ...
+    names = parameters_of(g)["properties"]
+    assert (names["a"], names["b"]) == ({"type": "integer"}, {"type": "array", "items": {"type": "integer"}})
+    assert names["c"]["properties"] == {"inner": names["a"], "more": names["b"]}
+    assert names["d"]["properties"] == {"inner": {"type": "string"}, "more": {"type": "array", "items": {"type": "boolean"}}}
+    assert from_json(Box, {"inner": 5.0, "more": [1]}) == Box(5, [1])
+
+
 def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
     if sys.version_info >= (3, 11):         # before, a TypedDict cannot be generic
         Generic = types.new_class("Generic", (TypedDict, typing.Generic[T]), {},

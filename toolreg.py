@@ -4713,6 +4713,12 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
     return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
 
 
+def _stands_for(variable: Any) -> tuple[Any, ...]:
+    """Give what a type variable of which nothing is known is taken for; its default is of Python 3.13."""
+    has_default = getattr(variable, "has_default", bool)()
+    return (variable.__default__,) if has_default else variable.__constraints__ or (variable.__bound__ or Any,)
+
+
 def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
     """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
     inherited: dict[str, Mapping[Any, Any]] = {}
@@ -4801,8 +4807,8 @@ def _is_further_class(head: Any) -> bool:
 _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
-    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
-        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: isinstance(head, typing.TypeVar),
+     lambda given, args, build: _union_of(map(build.form, _stands_for(given)), build)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
     (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
     (_is_further_class, _further_class),
