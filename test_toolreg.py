@@ -662,6 +662,27 @@ class ErrorWithoutText(Exception):
         raise RuntimeError("no text")
 
 
+class ErrorOfAnApi(Exception):
+    """Have whatever attribute the body has: asked for another, it raises a KeyError."""
+
+    def __init__(self, body):
+        self.body = body
+
+    def __getattr__(self, name):
+        return self.body[name]
+
+
+def raising(error):
+    def tool(*args) -> None:
+        raise error
+    return tool
+
+
+class GroupThatRaises(Exception):
+    subgroup = None
+    exceptions = property(lambda self: 1 / 0)
+
+
 @pytest.mark.parametrize("error, text", [
     (ValueError("bad\nnews"), "ValueError: bad\nnews"), (ValueError(), "ValueError"), (ErrorWithoutText(), "ErrorWithoutText"),
 ])
@@ -1257,6 +1278,8 @@ class Unspeakable:
         ({"a": 1}.keys(), ["a"]),
         ({"a": 1}.values(), [1]),
         (collections.OrderedDict(a=1), {"a": 1}),
+        ({1: "a", "1": {None: 2, "null": {3}}}, [[1, "a"], ["1", [[None, 2], ["null", [3]]]]]),
+        ({"\ud800": 1, "\\ud800": 2}, [["\\ud800", 1], ["\\ud800", 2]]),
         (ValueError("no"), "no"),
         (Unspeakable(), "<Unspeakable>"),
         ([Unspeakable()], ["<Unspeakable>"]),
@@ -1274,6 +1297,17 @@ def test_a_row_of_a_database_keeps_its_names():
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         assert to_json(connection.execute("select 1 as a, 'x' as b").fetchall()) == [{"a": 1, "b": "x"}]
+
+
+def test_names_that_are_the_same_as_json_cost_one_walk_at_any_depth():
+    deep, pairs = 0, 0
+    for _ in range(100):
+        deep = {1: deep, "1": 0}
+    form = to_json(deep)
+    while isinstance(form, list):
+        (key, form), other = form
+        pairs += (key, other) == (1, ["1", 0])
+    assert pairs == 100
 
 
 def test_what_contains_itself_is_cut_where_it_does():
@@ -2431,6 +2465,20 @@ def unpacked(typed_dict):
     return typing.Unpack[typed_dict] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (typed_dict,))
 
 
+def test_a_function_that_dispatches_on_a_type_is_given_it_by_place():
+    @functools.singledispatch
+    def show(value: Union[int, str], loud: bool = False) -> str:
+        return f"{value!r} {loud}"
+
+    @show.register
+    def _(value: int, loud: bool = False) -> str:
+        return f"int {value} {loud}"
+    registry = ToolRegistry([show])
+    assert registry["show"].parameters["required"] == ["value"]
+    results = [*invoked(registry, "show", {"value": "a"}), *invoked(registry, "show", {"loud": True, "value": 2})]
+    assert list(dict.fromkeys(result.content for result in results)) == ["'a' False", "int 2 True"]
+
+
 def test_a_typed_dict_of_kwargs_cannot_claim_the_reason():
     def take(**options): ...
 
@@ -2957,11 +3005,26 @@ def test_a_name_that_a_model_made_up_is_legal_in_the_history_and_itself_in_the_e
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
 def test_lone_surrogates_never_reach_a_message(api_format):
-    answer = build_assistant_messages([ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]})], api_format=api_format)
+    asked = [ToolCall("\ud800", "f", {"x": "\udfff", "\ud800": [1]}), ToolCall("b", "g", '{"x": "\ud800"')]
+    answer = build_assistant_messages(asked, api_format=api_format)
     history, calls = toolreg._read_turn(answer if api_format == "openai-responses" else answer[0], api_format)
-    results = build_tool_result_messages([ToolResult(calls[0].id, "f", "a\ud800é")], api_format=api_format)
-    assert json.dumps([history, results], ensure_ascii=False).encode()
+    told = [ToolResult(calls[0].id, "f", "a\ud800é"), ToolResult("call_" + 24 * "0", "\ud800", "")]
+    results = build_tool_result_messages(told, api_format=api_format)
+    assert json.dumps([answer, history, results], ensure_ascii=False).encode()
     assert "a\\ud800é" in str(results).replace("\\\\", "\\")
+
+
+@pytest.mark.parametrize("api_format", API_FORMATS)
+def test_lone_surrogates_of_a_tool_of_a_stranger_never_reach_a_schema(api_format):
+    parameters = {"type": "object", "properties": {
+        "\ud800": {"enum": ["a", "\udfff"]}, "é": {"$ref": "#/$defs/\ud800"}}, "$defs": {"\ud800": {"description": "\ud800"}}}
+    extra = {api_format: {"title": "\ud800"}}
+    registry = ToolRegistry([Tool("t", "\ud83c é", parameters, print, ToolMetadata(extra=extra))])
+    for schemas in (registry.get_schemas(api_format=api_format), build_tool_schemas(registry, api_format=api_format)):
+        text = json.dumps(schemas, ensure_ascii=False)
+        assert text.encode() and "\\\\ud83c é" in text and text.count("\\\\ud800") == 5
+    assert registry.invoke("t", {"\ud800": "b"}).content.startswith(
+        'Error: the arguments do not fit the parameters of "t":\n- ["\\ud800"]: "b" is not one of "a", "\\udfff"\n')
 
 
 @pytest.mark.parametrize("entry", [{"type": "weird", "id": "w"}, {"type": "weird", "id": "w", "weird": {"name": "f", "input": "x"}}])
@@ -3385,6 +3448,40 @@ def test_strict_needs_coercion():
 
 
 # --- one call
+def changes_lists(items: list):
+    items.append("S")
+
+
+def changes_objects(items: dict):
+    items["a"][0]["b"] = "S"
+
+
+def changes_a_union(items: Union[list[str], dict[str, list], None]):
+    items.append("S")
+
+
+def changes_anything(items, **rest: Any):
+    items.append("S")
+    rest["more"]["x"].append("S")
+
+
+@pytest.mark.parametrize("func, arguments", [
+    (changes_lists, {"items": [1]}), (changes_objects, {"items": {"a": [{"b": 1}]}}), (changes_a_union, {"items": ["a"]}),
+    (changes_anything, {"items": [1], "more": {"x": []}}),
+    (Tool("by_hand", "", {"properties": {"items": {"type": "array"}}}, changes_lists), {"items": [{}]}),
+    (Tool("by_hand", "", {"properties": {"items": {"$ref": "#/$defs/i"}}, "$defs": {"i": {}}, "additionalProperties": False},
+          changes_lists), {"items": []}),
+    (Tool("by_hand", "", {"patternProperties": {"items": {}}, "additionalProperties": False}, changes_lists), {"items": []}),
+])
+def test_what_a_function_changes_is_not_changed_in_the_call(func, arguments):
+    registry = ToolRegistry([func], after_call=lambda call, result: seen.append(call.arguments))
+    calls, seen = [ToolCall("1", registry.list_tools()[0], arguments)], []
+    for results in turns(registry, calls):
+        assert not results[0].is_error and seen.pop() == calls[0].arguments == arguments
+    assert invoked(registry.copy(before_call=lambda call, reason: None), calls[0])[0].is_error is False
+    assert seen.pop() == calls[0].arguments == arguments
+
+
 def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
     registry = weather_registry()
     results = [registry.invoke(ToolCall("call_1", "add", {"a": 1, "b": 2})), registry.invoke(wire("add", {"a": 1, "b": 2})),
@@ -3395,12 +3492,6 @@ def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
             registry.invoke(wrong)
     with pytest.raises(TypeError):
         registry.invoke(wire("add", {}), {"a": 1})
-
-
-def raising(error):
-    def tool() -> None:
-        raise error
-    return tool
 
 
 class Unprintable(Exception):
@@ -3929,6 +4020,8 @@ def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
     (Media(b"abc", "image/png"), "[image/png, 3 bytes]", Media(b"abc", "image/png")),
     (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
     (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
+    (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
+    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7),
 ])
 def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
     registry = ToolRegistry()
@@ -3958,6 +4051,23 @@ def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
     assert registry.invoke("fails", {}).content == "yyyy\n[cut here: 2 more characters]"
     with pytest.raises(ValueError, match="max_result"):
         ToolRegistry(max_result=0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ErrorOfAnApi({"msg": "no"}), lambda: ErrorOfAnApi({"subgroup": None, "exceptions": 5}),
+    lambda: GroupThatRaises("x"), ErrorWithoutText])
+def test_an_exception_whose_attributes_raise_is_the_result_of_its_call_alone(make, caplog, monkeypatch):
+    error = make()
+    monkeypatch.setattr(caplog.handler, "emit", lambda record: error.code)      # what reports errors asks for more
+    registry = ToolRegistry([Tool("fail", "", {}, raising(error)), add])
+    for results in turns(registry, [wire("fail", {}), wire("add", {"a": 1}, "2")]):
+        assert [(result.is_error, result.error) for result in results] == [(True, error), (False, None)]
+        assert results[0].content.startswith('Error: the tool "fail" failed: ' + type(error).__name__)
+    for result in invoked(registry.copy(before_call=raising(error)), "add", {"a": 1}):
+        assert result.error is error and "was not allowed: " + type(error).__name__ in result.content
+    with pytest.raises(type(error)) as caught:
+        registry.copy(after_call=raising(error)).invoke("add", {"a": 1})
+    assert caught.value is error and error.results == [None]
 
 
 def test_a_failure_is_one_warning_with_its_traceback_and_what_a_tool_says_is_none(caplog):
@@ -4772,6 +4882,16 @@ def test_with_a_registry_its_tools_may_be_used_before_the_answer():
     assert [asked["tool_choice"] for asked in seen] == ["required"] * 2 and "answer" not in registry
 
 
+@pytest.mark.parametrize("type_, value", [(bool, {"value": True}), (dict[str, int], {"a": 1})])
+def test_a_registry_that_has_a_tool_answer_keeps_it_beside_the_one_for_the_answer(type_, value):
+    registry = ToolRegistry([Tool("answer", "Answer the phone.", {}, lambda: "hello")])
+    name = toolreg._legal_name("answer", distinct=True)
+    model, seen = recorder(ToolCall("1", "answer", {}), ToolCall("2", name, value))
+    assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
+    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["answer", name]
+    assert seen[1]["messages"][-1]["content"] == "hello"
+
+
 def test_an_answer_in_words_is_an_error_that_has_the_messages():
     with pytest.raises(ToolRegError, match="answered in words") as caught:
         toolreg.extract(scripted_model("42"), "go", int)
@@ -4934,6 +5054,17 @@ def test_what_an_importer_made_and_what_must_not_be_moved_stays_here():
     for metadata in (ToolMetadata(source="mcp"), ToolMetadata(parallel=False)):
         registry = ToolRegistry([Tool("here", "", {}, lambda: 1, metadata)], executor=Refusing())
         assert [result.value for result in invoked(registry, "here", {})] == [1, 1]
+
+
+@of("find", "extract")
+def test_what_keeps_something_in_this_process_stays_here():
+    class Refusing:
+        def submit(self, *_):
+            raise AssertionError("shipped")
+    registry = search_registry(ToolRegistry([add], executor=Refusing()))
+    for type_, value in ((bool, {"value": True}), (dict[str, int], {"a": 1})):
+        model = scripted_model(ToolCall("1", "find_tools", {"words": "add"}), ToolCall("2", "answer", value))
+        assert toolreg.extract(model, "go", type_, registry=registry) == value.get("value", value)
 
 
 class Untravelled(Exception):
@@ -5199,6 +5330,26 @@ def test_a_value_that_is_nested_too_deeply_does_not_fit_what_is_left_over():
     lambda sub: {"if": sub, "then": True}, lambda sub: {"if": True, "then": sub}, lambda sub: {"contains": sub}])
 def test_no_nesting_of_conditions_takes_exponential_time(wrap):
     ends_soon(wrap)
+
+
+PAIR = {"items": [{"type": "integer"}, {"items": [{"type": "string"}], "additionalItems": False}]}
+PAIR_NOW = {"prefixItems": [{"type": "integer"}, {"prefixItems": [{"type": "string"}], "items": False}]}
+
+
+@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
+@pytest.mark.parametrize("draft", [toolreg.DRAFT_07, toolreg.DRAFT_2019_09, "http://json-schema.org/draft-07/schema#"])
+def test_the_tuples_of_older_drafts_are_sent_as_all_apis_take_them(draft, api_format):
+    def parameters(pair, **more):
+        return {**more, "type": "object", "properties": {"b": pair, "items": {"const": {"items": [1]}}, "c": {
+            "anyOf": [pair, {"items": [], "additionalItems": {"items": True}}]}}, "definitions": {"pair": pair}}
+    tool = Tool("t", "", parameters(PAIR, **{"$schema": draft}), print)
+    sent = json.dumps(build_tool_schemas([tool], api_format=api_format)[0])
+    expected = json.loads(json.dumps(parameters(PAIR_NOW)).replace('"items": [], "additionalItems"', '"items"'))
+    assert sent == json.dumps(build_tool_schemas([Tool("t", "", expected, print)], api_format=api_format)[0])
+    assert ToolRegistry([tool]).invoke("t", {"b": [1, ["x", 2]]}).is_error and not tool.parameters.get("prefixItems")
+    plain = {"$schema": draft, "type": "object", "properties": {"a": {"items": {"type": "string"}}}}
+    sent, = build_tool_schemas([Tool("t", "", plain, print)], api_format=api_format)
+    assert api_format == "gemini" or draft in json.dumps(sent)
 
 
 @pytest.mark.parametrize("wrap", [lambda ref: ref, lambda ref: {"items": ref}, lambda ref: {"not": ref}])
@@ -5876,6 +6027,24 @@ def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problem
 def test_a_schema_of_a_foreign_class_is_checked_too():
     with pytest.raises(ToolDefinitionError, match="is not a supported pattern"):
         schema_of(list[OddPydanticLike])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="type variables have no defaults before")
+def test_a_type_variable_of_which_nothing_is_known_is_its_default():
+    first = typing.TypeVar("first", default=int)
+    second = typing.TypeVar("second", bound=object, default=first)
+
+    @dataclasses.dataclass
+    class Box(typing.Generic[first, second]):
+        inner: first
+        more: list[second]
+
+    def g(a: first, b: list[second], c: Box, d: Box[str, bool]) -> None: ...
+    names = parameters_of(g)["properties"]
+    assert (names["a"], names["b"]) == ({"type": "integer"}, {"type": "array", "items": {"type": "integer"}})
+    assert names["c"]["properties"] == {"inner": names["a"], "more": names["b"]}
+    assert names["d"]["properties"] == {"inner": {"type": "string"}, "more": {"type": "array", "items": {"type": "boolean"}}}
+    assert from_json(Box, {"inner": 5.0, "more": [1]}) == Box(5, [1])
 
 
 def test_a_generic_typed_dict_passes_on_what_its_variables_mean():
@@ -7444,6 +7613,22 @@ def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_aw
         tools = class_tools(Bookcase([]))
     assert {tool.name for tool in tools} == {"add", "cached", "make", "double"} and list(tools.refused) == ["bad"]
     assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
+
+
+@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json])
+def test_what_has_only_methods_of_pythons_own_has_no_tools(value):
+    with pytest.raises(ToolDefinitionError, match="has no public methods"):
+        class_tools(value)
+
+
+def test_of_a_subclass_of_a_list_only_its_own_methods_become_tools():
+    class Books(list):
+        def borrow(self, title: str) -> str:
+            self.remove(title)
+            return title
+    registry = ToolRegistry()
+    registry.register_from_class(Books(["a"]))
+    assert registry.list_tools() == ["borrow"] and registry.invoke("borrow", {"title": "a"}).value == "a"
 
 
 def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
@@ -9103,17 +9288,16 @@ def test_swagger_2_is_read_and_sent_as_it_says():
         with pytest.warns(ToolRegWarning, match=r'1 of 5 tools left out:\n- other: refers to "other.json"'):
             registry.register_from_openapi(SWAGGER, base_url=url, auth={"b": ("u", "p")})
         for name, arguments in (("put", {"id": "a", "limit": 3, "csv": ["x", "y"], "multi": [1, 2], "pipes": [1, 2],
-                                         "ssv": [1, 2], "n": 1, "more": [{"n": 2}]}),
+                                         "ssv": [1, 2], "tsv": [1, "b c"], "n": 1, "more": [{"n": 2}]}),
                                 ("form", {"a": "ä", "l": [1, 2]}), ("file", {"f": "text"}), ("any", {"body": [1, "x"]})):
             assert registry.invoke(name, arguments).content == "ok"
     head, _, body = requests[0].partition(b"\r\n\r\n")
-    assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202 HTTP/1.1\r\n")
+    assert head.startswith(b"PUT /items/a?limit=3&csv=x,y&multi=1&multi=2&pipes=1%7C2&ssv=1%202&tsv=1%09b%20c HTTP/1.1\r\n")
     assert b"authorization: Basic dTpw\r\n" in head and json.loads(body) == {"n": 1, "more": [{"n": 2}]}
     assert requests[1].endswith(b"\r\n\r\na=%C3%A4&l=1&l=2")
     assert parts_of(requests[2]) == [("f", "f", "application/octet-stream", b"text")]
     assert requests[3].endswith(b'\r\n\r\n[1, "x"]')
-    assert registry["put"].metadata.extra["openapi"]["left_out"] == [
-        "tsv: the style tsv is not supported in a query parameter"]
+    assert registry["put"].metadata.extra["openapi"]["left_out"] == []
     assert json.dumps(SWAGGER) == given
     with pytest.raises(HttpError, match="^https://[^:]*: "):
         only(openapi_tools({**SWAGGER, "host": "no-such-host.invalid"}, include="form")).run({"a": "x"})
@@ -9139,6 +9323,22 @@ def test_schemas_that_refer_to_each_other_are_imported_as_fast_as_the_document_g
     tool = openapi_tools(ring(50))[7]
     assert "_validator" not in vars(tool)       # compiled when it is first called
     assert not tool._validator.is_valid({"to7": {"to31": {"v": "x"}}}) and tool._validator.is_valid({"to7": {"v": 1}})
+
+
+@pytest.mark.parametrize("schemas", [
+    {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"type": "string"}]}},
+    {"A": {"required": ["b"], "properties": {"b": {"$ref": "#/components/schemas/B"}}},
+     "B": {"anyOf": [{"type": "string"}, {"oneOf": [{"$ref": "#/components/schemas/B"}]}]}}])
+def test_an_operation_whose_schema_refers_to_itself_without_end_is_refused_at_once(schemas):
+    reference = {"$ref": "#/components/schemas/A"}
+    needed = {"operationId": "needs", **json_body(reference), "parameters": []}
+    document = describe(components={"schemas": schemas})
+    document["paths"] = {"/a": {"post": needed, "get": {
+        "operationId": "may", "parameters": [{"name": "q", "in": "query", "schema": reference}]}}}
+    needed["requestBody"]["required"] = True
+    with pytest.warns(ToolRegWarning, match="- needs: .*refers to itself without end"):
+        tools = openapi_tools(document)
+    assert [tool.name for tool in tools] == ["may"] and "without end" in str(only(tools).metadata.extra["openapi"]["left_out"])
 
 
 @of("async")
@@ -9208,6 +9408,29 @@ def test_what_one_run_finds_never_reaches_another_and_what_is_disabled_is_not_fo
         assert len(offered(run)) == 6 and all(word in name for name in offered(run)[1:])
         assert "create_issue" not in offered(run)
     assert "not today" in runs[0].invoke("create_issue", {"name": "x"}).content
+
+
+@of("extract")
+def test_what_is_registered_later_needs_no_search_and_the_options_stay():
+    whole = catalogue().copy(max_result=9, inject={"user": "u-7"}, coerce=False)
+    registry = search_registry(whole)
+    registry.register(add)
+    assert offered(registry) == ["find_tools", "add"] and registry.inject == {"user": "u-7"} and not registry.coerce
+    assert "cut here" in registry.invoke("find_tools", {"words": "add label"}).content
+    assert offered(registry)[:3] == ["find_tools", "add", "create_label"] and len(offered(registry)) == 7
+    model, seen = recorder(ToolCall("1", "answer", {"value": 5}))
+    assert toolreg.extract(model, "go", int, registry=search_registry(whole)) == 5
+    assert [tool["function"]["name"] for tool in seen[0]["tools"]] == ["find_tools", "answer"]
+
+
+def test_only_a_tool_that_is_offered_can_be_asked_for():
+    registry = search_registry(catalogue(), limit=1)
+    for choice in ("create_label", ["find_tools", "create_label"]):
+        with pytest.raises(ToolNotFoundError, match='the tool "create_label" is not offered .there are: .*create_'):
+            run_agent(scripted_model("x"), "go", registry, tool_choice=choice)
+    registry.invoke("find_tools", {"words": "create label"})
+    for choice in ("create_label", "find_tools"):
+        assert run_agent(scripted_model("x"), "go", registry, tool_choice=choice)[-1]["content"] == "x"
 
 
 def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
@@ -9641,6 +9864,7 @@ def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_chil
     (lambda method, params: None, {"error": {"code": -32601, "message": (
         "the server asks for roots/list, which nobody here answers (see on_request)")}}),
     (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
     (lambda method, params: {"roots": {1}}, {"error": {
         "code": -32603, "message": "Object of type set is not JSON serializable"}}),
 ])
@@ -9677,6 +9901,11 @@ UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
     ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
     ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
     (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
+    (None, {"content": "plain"}, "plain", [{"type": "text", "text": "plain"}]),
+    (None, {"content": {"type": "text", "text": "one"}}, "one", [{"type": "text", "text": "one"}]),
+    (None, {"content": ["a", {"type": "text", "text": "b"}, 5]}, "a\nb", [{"type": "text", "text": each} for each in "ab"]),
+    (None, {"content": "no luck", "isError": True}, "no luck", ToolError),
+    (OUTPUT, {"structuredContent": {"n": 1}, "content": '{"n": 1}'}, '{"n": 1}', {"n": 1}),
 ])
 def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
     class Listed(McpClient):
@@ -10114,6 +10343,8 @@ TOOL_AS["mcp"] = {"name": "get_weather", "description": "Do it.", "inputSchema":
 def test_the_mcp_format_is_for_tools_only_and_keeps_their_roots():
     parameters = {"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["b"]}]}
     assert parameters_as("mcp", parameters) == {"type": "object", "properties": {}, **parameters}
+    old = {"$schema": toolreg.DRAFT_07, "type": "object", "properties": {"a": {"items": [True]}}}
+    assert parameters_as("mcp", old) == old
     for build in (lambda: build_tool_choice("auto", api_format="mcp"), lambda: parse_tool_calls([], api_format="mcp")):
         with pytest.raises(ValueError, match="api_format: must be one of openai-chat.*got"):
             build()
@@ -10314,6 +10545,54 @@ def test_a_call_goes_the_way_of_the_registry_and_printing_cannot_break_the_proto
     assert [answers[id]["error"] for id in (5, 11)] == [
         {"code": -32603, "message": f"internal error: {name}"} for name in ("SystemExit", "KeyboardInterrupt")]
     assert [answers[id]["error"]["code"] for id in (9, 10)] == [-32602, -32602]
+
+
+@dataclasses.dataclass
+class Order:
+    price: int
+    discount: dataclasses.InitVar[int]
+    mean: float = 0.0
+    total: int = dataclasses.field(init=False)
+
+    def __post_init__(self, discount):
+        self.total = self.price - discount
+
+
+@dataclasses.dataclass
+class GiftOrder(Order):
+    card: str = ""
+
+
+class PriceOfPydantic:
+    """Read by one schema, and written by another, as a model with computed fields and serializers is."""
+
+    @staticmethod
+    def model_json_schema(mode="validation"):
+        kinds = {"validation": {"price": "integer"}, "serialization": {"price": "string", "sum": "integer"}}[mode]
+        return {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}, "required": [*kinds]}
+
+    def model_dump(self, **options):
+        return {"price": "5 €", "sum": 5, "of a subclass": 1}
+
+
+@of("types")
+@pytest.mark.parametrize("returns, value, written", [
+    (Order, Order(5, 1), {"price": 5, "mean": 0.0, "total": 4}),
+    (Order, Order(5, 1, float("nan")), {"price": 5, "mean": "NaN", "total": 4}),
+    (Order, GiftOrder(5, 1, float("-inf"), card="x"), {"price": 5, "mean": "-Infinity", "total": 4, "card": "x"}),
+    (dict[str, Order], {"a": GiftOrder(5, 1)}, {"a": {"price": 5, "mean": 0.0, "total": 4, "card": ""}}),
+    (PriceOfPydantic, PriceOfPydantic(), {"price": "5 €", "sum": 5, "of a subclass": 1}),
+])
+def test_whatever_a_function_gives_by_its_annotation_fits_the_schema_that_is_listed(returns, value, written):
+    def quote():
+        return value
+    quote.__annotations__["return"] = returns
+    registry = ToolRegistry([quote])
+    desk = toolreg._Desk(registry)
+    [listed] = desk.list_tools({}, "2025-06-18")["tools"]
+    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
+    assert (answer["isError"], answer["structuredContent"]) == (False, written)
+    assert is_valid(written, listed["outputSchema"]) and not is_valid({"a": 5, "price": None}, listed["outputSchema"])
 
 
 def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_from_ending(tmp_path):
@@ -11798,6 +12077,16 @@ def run_main(capsys, *argv):
     return status, out, err
 
 
+def test_a_package_is_named_by_its_folder_too(user_files, capsys):
+    (user_files / "inner" / "a_package").mkdir(parents=True)
+    (user_files / "inner" / "a_package" / "__init__.py").write_text("from .more import add\n")
+    (user_files / "inner" / "a_package" / "more.py").write_text("def add(a: int) -> int:\n    return a + 1\n")
+    for place in ("./inner/a_package", "inner/a_package/", str(user_files / "inner" / "a_package")):
+        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
+    (user_files / "json").mkdir()
+    assert run_main(capsys, "list", "./json")[2] == "toolreg: ./json: another module is called json (rename the file)\n"
+
+
 def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, capsys):
     for place in ("my_tools.py", "my_tools", str(user_files / "my_tools.py"), "./my_tools.py:registry"):
         assert run_main(capsys, "list", place) == (0, "add_numbers              Add two numbers.\n", "")
@@ -11841,7 +12130,8 @@ def forget_models(monkeypatch):
         (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
         (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
         (["list", "none.py"], "none.py: there is no such file"),
-        (["list", ""], ": ValueError"),
+        (["list", ""], ": there is no such file"), (["call", "./no_such:add", "{}"], "./no_such: there is no such file"),
+        (["list", "./notes.txt"], "./notes.txt: is no Python file (*.py)"), (["list", ".x"], ".x: there is no such file"),
         (["list", "notes.txt"], "notes.txt: is no Python file (*.py)"),
         (["chat", "my_tools.py", "--think", "hi", "you"], "unrecognized arguments: "),
         (["chat", "my_tools.py", "--thunk"], "unrecognized arguments: --thunk"),

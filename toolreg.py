@@ -310,14 +310,14 @@ def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {_words_of(error)}".removesuffix(": ")
 
 
-def _words_of(error: BaseException) -> str:
-    """Give the text of an exception, with what a group holds; none where its `str` is empty or raises."""
-    try:
+def _words_of(error: Any) -> str:
+    """Give the text of an exception, with what a group holds, as far as these do not raise themselves."""
+    text, held = "", list[str]()
+    with contextlib.suppress(Exception):
         text = str(error).strip()
-    except Exception:
-        text = ""
-    held = getattr(error, "exceptions", None) if hasattr(error, "subgroup") else None
-    return f"{text}: {_listed(map(_error_text, held))}".removeprefix(": ") if held else text
+    with contextlib.suppress(Exception):    # whatever is asked of an exception of a stranger may raise
+        held = [_error_text(each) for each in error.exceptions] if hasattr(error, "subgroup") else held
+    return f"{text}: {_listed(held)}".removeprefix(": ") if held else text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -1147,8 +1147,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
             raise ValueError("contains itself, or is nested too deep")
         around = around | {id(value)}
         if kind is dict:
-            return {key if type(key) is str and key.isascii() else _key_form(key):
-                    _json_form(item, around, depth + 1, strict) for key, item in value.items()}
+            keys = [key if type(key) is str and key.isascii() else _key_form(key) for key in value]
+            items = [_json_form(item, around, depth + 1, strict) for item in value.values()]
+            form = dict(zip(keys, items))       # of 1 and "1" one would take the other's place: as pairs both stay
+            return form if len(form) == len(items) else [[to_json(key), item] for key, item in zip(value, items)]
         if kind is list or kind is tuple:
             return [_json_form(item, around, depth + 1, strict) for item in value]
         return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
@@ -2007,6 +2009,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
         build.problems.append(f"{error} (write a function around it)")
         return takes
     hints = _FIND_HINTS[-1](holder)
+    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # on what comes by place
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -2018,7 +2021,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY:
+            if kind is parameter.POSITIONAL_ONLY or (dispatches and parameter is next(iter(parameters.values()))):
                 takes.positional.append(parameter)
             if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
@@ -2252,7 +2255,8 @@ _APIS["openai-chat"] = _Format(
     assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
     results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": result.name} if _is_made_up(result.tool_call_id) else {})} for result in results])   # Ollama
+         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
+        for result in results])
 
 
 def _chat_choice(names: list[str]) -> dict[str, Any]:
@@ -2315,14 +2319,17 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
         known = tool.metadata
-        parameters = _object_root(tool.parameters, merged=api_format in _APIS)
+        parameters = tool.parameters
+        if "$schema" in parameters and api_format in _APIS:
+            parameters = _by_chapter("$schema", '"$schema"', SchemaError)(parameters)
+        parameters = _object_root(parameters, merged=api_format in _APIS)
         asked = think_augment if known.think_augment is None else known.think_augment
         if asked:
             parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
         about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
         spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
-        schemas.append({**spelled, **more} if isinstance(more, Mapping) else spelled)
+        schemas.append(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled))
     return schemas
 
 
@@ -2363,7 +2370,7 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
     calls, api = list(calls), _APIS[api_format]
-    return api.assistant("", [api.call(call) for call in calls]) if calls else []
+    return _encodable(api.assistant("", [api.call(call) for call in calls])) if calls else []
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
@@ -2485,6 +2492,14 @@ def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
         return [_on_the_wire(each, around) for each in thing]
     _check_copy(thing)
     return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
+
+
+def _encodable(value: Any) -> Any:
+    """Give what goes out with text that is UTF-8, whatever surrogates a stranger or a model let stand alone."""
+    try:
+        return value if "\\ud" not in _write_json(value) else _on_the_wire(value)      # as which they are spelled
+    except (TypeError, ValueError, RecursionError):
+        return value                        # something in it is no JSON
 
 
 def _message_in(response: Any) -> tuple[Any, set[str]]:
@@ -2701,6 +2716,7 @@ class Tool(_Extended):
     _validator = functools.cached_property(lambda self: Validator(self.parameters))
     _fits = functools.cached_property(lambda self: self._validator.check_for(dict))
     _is_async = functools.cached_property(lambda self: _is_async(self.func))
+    _is_flat = functools.cached_property(lambda self: _is_flat(self.parameters))
     _declared = functools.cached_property(lambda self: getattr(self.bind, "declared", {}))      # what is Injected
 
     def __repr__(self) -> str:
@@ -2735,7 +2751,7 @@ class Tool(_Extended):
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
-        return arguments, reason
+        return arguments if self._is_flat else _copied(arguments), reason
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any],
                call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -2746,6 +2762,19 @@ class Tool(_Extended):
             return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
         except ToolArgumentError as error:
             raise _misfit(self.name, error.errors) if error.errors else error from None
+
+
+def _is_flat(parameters: dict[str, Any]) -> bool:
+    """Tell whether all arguments are scalars: a list or an object a function could change in the call, too."""
+    properties = [*parameters.get("properties", {}).values(), *parameters.get("patternProperties", {}).values()]
+    return all(map(_is_scalar, [parameters.get("additionalProperties", True), *properties]))
+
+
+def _is_scalar(schema: Any) -> bool:
+    """Tell whether a schema plainly says that nothing but scalars fits."""
+    if not isinstance(schema, dict):
+        return schema is False
+    return schema.get("type") in _SCALARS.values() or all(map(_is_scalar, schema.get("anyOf", [True])))
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
@@ -3024,9 +3053,12 @@ class ToolRegistry(_Extended):
         if strict and not self.coerce:
             raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
-        tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
-                 and (wanted is None or wanted.intersection(tool.metadata.tags))]
+        tools = [tool for tool in (self._offered() if name is None else [self[name]])
+                 if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
         return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
+
+    def _offered(self) -> list[Tool]:
+        return [tool for tool in self if tool.name not in self._disabled]
 
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
@@ -3068,11 +3100,12 @@ class ToolRegistry(_Extended):
 
     def _absence(self, name: Any) -> ToolNotFoundError:
         """Say that there is no such tool, or that it is disabled, and list the enabled ones, the most similar first."""
-        text = f"there is no tool {_shown(name)}"
+        text = f'the tool "{name}" is not offered' if name in self else f"there is no tool {_shown(name)}"
         if name in self._disabled:
             why = self._disabled[name]
             text = f'the tool "{name}" is disabled' + (f" ({why})" if why else "")
-        names = _nearest_first(str(name)[:64], [each for each in self.list_tools() if each not in self._disabled])
+        names = _nearest_first(str(name)[:64], [
+            each for each in self.list_tools() if each not in self._disabled and each != name])
         return ToolNotFoundError(text + (f" (there are: {_listed(names)})" if names else " (there are none)"))
 
     # --- the calls of one turn
@@ -3162,7 +3195,8 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
         stop, error = error, RuntimeError(f"{source} raised StopIteration")
         error.__cause__ = stop
     with contextlib.suppress(Exception):    # some take no attributes
-        error.__dict__.update({name: what for name, what in done.items() if len(what) > 1 or not hasattr(error, name)})
+        kept = error.__dict__
+        kept.update({name: what for name, what in done.items() if len(what) > 1 or name not in kept})
     return error
 
 
@@ -3221,7 +3255,8 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
         _, reason = _split_reason(call.arguments, declared=True)
     kind, text = next(row for row in texts.items() if isinstance(error, row[0]))
     if kind is Exception and texts is not _DENIED:
-        logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
+        with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
+            logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
     text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
     return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
 
@@ -3234,7 +3269,7 @@ def _shortened(content: str, most: int) -> str:
 def _read_answer(value: Any) -> tuple[str, Any, tuple[Media, ...]]:
     """Give (text for the model, value for the program, what is no text) of what a function gave."""
     content, value = value if type(value) is Answer else (value, value)
-    parts = content if type(content) is list else [content]
+    parts: Any = content if type(content) in (list, tuple) else [content]
     media = tuple(part for part in parts if type(part) is Media)
     if content is value and not media:
         return _content_of(value), value, ()
@@ -3346,7 +3381,7 @@ class _Run:
         self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.ask_for(choice)
         for name in self.names or ():
-            if name not in registry or name in registry._disabled:
+            if name not in [tool.name for tool in registry._offered()]:
                 raise registry._absence(name)
         for tool in registry:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
@@ -3860,7 +3895,7 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     """
     found: list[Any] = []
     tools = ToolRegistry() if registry is None else registry.copy()
-    tools.register(_answer_tool(type_, found))
+    tools.register(_answer_tool(type_, found, _legal_name("answer", distinct="answer" in tools)))
     choice = "answer" if registry is None else "required"
     run = _Run(model, messages, tools, max_turns, choice, api_format)
     for _ in _turns(run):
@@ -3870,18 +3905,18 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
     raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=run.history)
 
 
-def _answer_tool(type_: Any, found: list[Any]) -> Tool:
+def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
     """Make the tool that takes a value of a type; what is no object is its one parameter `value`."""
-    schema = schema_of(type_)
+    schema, here = schema_of(type_), ToolMetadata(parallel=False)       # on no executor: the value is wanted here
 
     def answer(value: Any) -> str:
         found.append(value)
         return "done"
     if schema.get("type") == "object":
-        return Tool("answer", "Give your answer.", schema, answer,
+        return Tool(name, "Give your answer.", schema, answer, here,
                     bind=lambda arguments: ((from_json(type_, arguments),), {}))
     answer.__annotations__["value"] = type_
-    return Tool.from_function(answer, description="Give your answer.")
+    return Tool.from_function(answer, name=name, description="Give your answer.", metadata=here)
 
 
 __all__ += ["extract"]
@@ -3986,7 +4021,7 @@ _ELSEWHERE.update({"call": _call_elsewhere, "submit": _submit, "in time": _in_ti
 
 # ---------------------------------------------------------------------------
 # schema: JSON Schema in full, and its older drafts
-#    uses 1 2
+#    uses 1 2 8
 # ---------------------------------------------------------------------------
 DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_07 = "http://json-schema.org/draft-07/schema"
@@ -4169,6 +4204,24 @@ _DIALECTS: dict[str, _Dialect] = {
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
         "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
+
+
+def _tuple_of_now(part: Any) -> Any:
+    """Say a list in `items` as all APIs take it; a call is still checked against what the draft means."""
+    if not (isinstance(part, dict) and isinstance(part.get("items"), list)):
+        return part
+    kept = {keyword: argument for keyword, argument in part.items() if keyword not in ("items", "additionalItems")}
+    listed = {"prefixItems": part["items"]} if part["items"] else {}
+    return {**kept, **listed, **({"items": part["additionalItems"]} if "additionalItems" in part else {})}
+
+
+def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = _map_schema(parameters, _tuple_of_now)
+    return parameters if said == parameters else {
+        keyword: argument for keyword, argument in said.items() if keyword != "$schema"}
+
+
+_CHAPTERS_DO["$schema"] = _in_words_of_now
 
 
 # --- resources
@@ -4647,6 +4700,12 @@ def _filled(annotation: Any, known: Mapping[Any, Any]) -> Any:
     return annotation[tuple(known.get(each, each) for each in free)] if free else annotation
 
 
+def _stands_for(variable: Any) -> tuple[Any, ...]:
+    """Give what a type variable of which nothing is known is taken for; its default is of Python 3.13."""
+    has_default = getattr(variable, "has_default", bool)()
+    return (variable.__default__,) if has_default else variable.__constraints__ or (variable.__bound__ or Any,)
+
+
 def _meant_in(cls: Any, known: Mapping[Any, Any]) -> dict[str, Mapping[Any, Any]]:
     """Give, for each annotated name, what the type variables mean in the base class that it comes from."""
     inherited: dict[str, Mapping[Any, Any]] = {}
@@ -4735,8 +4794,8 @@ def _is_further_class(head: Any) -> bool:
 _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
-    (lambda head: isinstance(head, typing.TypeVar), lambda given, args, build: _union_of(
-        map(build.form, given.__constraints__ or (given.__bound__ or Any,)), build)),
+    (lambda head: isinstance(head, typing.TypeVar),
+     lambda given, args, build: _union_of(map(build.form, _stands_for(given)), build)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
     (lambda head: isinstance(head, type) and _has_any("model_json_schema")(head), _pydantic),
     (_is_further_class, _further_class),
@@ -5726,7 +5785,8 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
     Properties are never evaluated.
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
-    names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base))
+    names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base)
+                          if base.__module__ != "builtins")             # Python's own methods are no tools
     methods = [name for name in names
                if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
     if not methods:
@@ -6612,6 +6672,8 @@ class _Document:
                 for each in names:
                     users.setdefault(each, []).append(name)
         needed = known if found.keys() <= known.keys() else {**known, **found}
+        if found and len({*waiting}) < len(waiting):    # a way may lead back: whether that ends is to be known now
+            Validator({"allOf": [{"$ref": f"#/$defs/{name}"} for name in used], "$defs": needed})
         ring = [*used] if len(used) == 1 else []        # all from which a way leads back need the same
         for name in ring:
             if name not in self._needed:
@@ -6744,11 +6806,11 @@ def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) 
 
 _STYLES: dict[str, Callable[..., _Pairs]] = {
     "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
-    "pipeDelimited": _separated("%7C"), "deepObject": _nested,
+    "pipeDelimited": _separated("%7C"), "tsv": _separated("%09"), "deepObject": _nested,
     "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
 # where an argument goes -> the styles that can be written there, the usual one first
 _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), **dict.fromkeys(
-    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "deepObject"))}
+    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
@@ -7054,7 +7116,7 @@ __all__ += ["openapi_tools"]
 
 # ---------------------------------------------------------------------------
 # find: a registry whose tools are found by words
-#    uses 10
+#    uses 9 10
 # ---------------------------------------------------------------------------
 _FIND = ("Find tools by words: what they do, or what they work on. There are {} of them; those that are found can be "
          "called from then on.")
@@ -7069,28 +7131,28 @@ def search_registry(registry: ToolRegistry, *, limit: int = 5) -> ToolRegistry:
 class _SearchRegistry(ToolRegistry):
     def __init__(self, registry: ToolRegistry, limit: int) -> None:
         self.__dict__.update(vars(ToolRegistry.copy(registry)))
-        self._limit, self._offered = limit, {"find_tools": None}        # an ordered set
         is_ours = isinstance(registry, _SearchRegistry)
-        self.register(self._find, name="find_tools", description=_FIND.format(len(registry) - is_ours), replace=is_ours)
+        self._limit, self._searched = limit, frozenset(self.list_tools()) - {"find_tools" if is_ours else ""}
+        self._found: dict[str, None] = {}       # an ordered set
+        self.register(self._find, name="find_tools", description=_FIND.format(len(self._searched)), replace=is_ours,
+                      metadata=ToolMetadata(parallel=False))        # on no executor: what it found is kept here
 
     def copy(self, **options: Any) -> ToolRegistry:
         """Give a registry for another run, which has found nothing yet."""
         return _SearchRegistry(super().copy(**options), self._limit)
 
-    def get_schemas(self, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
-        """Give the schemas of find_tools and of what it found."""
-        if name is not None:
-            return super().get_schemas(name, **options)
-        offered = [self[each] for each in list(self._offered) if each in self and each not in self._disabled]
-        return ToolRegistry(offered, think_augment=self.think_augment, coerce=self.coerce).get_schemas(**options)
+    def _offered(self) -> list[Tool]:
+        """Give find_tools, what was registered later, and what was found."""
+        names = [each for each in self.list_tools() if each not in self._searched] + list(self._found)
+        return [self[each] for each in names if each in self and each not in self._disabled]
 
     def _find(self, words: str) -> str:
         wanted = _words_in(words)
         marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
             " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
-            for tool in self if tool.name not in ("find_tools", *self._disabled)}
+            for tool in self if tool.name in self._searched and tool.name not in self._disabled}
         best = sorted(filter(marks.get, marks), key=lambda name: -marks[name])[:self._limit]
-        self._offered.update(dict.fromkeys(best))
+        self._found.update(dict.fromkeys(best))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in best) or _FOUND_NONE
 
 
@@ -7283,8 +7345,9 @@ class _Link:
 
     def _reply(self, request: _Message) -> None:
         given = _caught(self.answer, request)
-        outcome = {"result": given.value} if given.error is None else {
-            "error": {"code": getattr(given.error, "code", -32603), "message": _words_of(given.error)}}
+        code = _caught(getattr, given.error, "code").value
+        error = given.error and {"code": code if type(code) is int else -32603, "message": _words_of(given.error)}
+        outcome = {"error": error} if error else {"result": given.value}
         _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
 
     def take(self, text: str) -> None:
@@ -7624,7 +7687,9 @@ def _block_text(block: _Message) -> str:
 
 
 def _answer_of(result: _Message, name: str = "", output: Validator | None = None) -> Answer:
-    blocks, structured = _objects(result.get("content")), result.get("structuredContent")
+    content, structured = result.get("content"), result.get("structuredContent")
+    blocks = _objects([{"type": "text", "text": each} if isinstance(each, str) else each        # not all know blocks
+                       for each in (content if isinstance(content, list) else [content])])
     parts = [_block_text(block) for block in blocks]
     is_structured = structured is not None or bool(output and "structuredContent" in result)
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
@@ -7723,10 +7788,26 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
 @functools.lru_cache(1024)
 def _output_of(tool: Tool, revision: str) -> Validator | None:
     """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
-    output = _caught(lambda: Validator(schema_of(_FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]))).value
+    output = _caught(lambda: Validator(_written_by(inspect.unwrap(tool.func)))).value
     kind = output.schema.get("type") if output else "string"
     is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
     return output if is_told else None
+
+
+def _written_by(func: Any) -> dict[str, Any]:
+    given = _FIND_HINTS[-1](func)["return"]
+    written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
+    schema: dict[str, Any] = _map_schema(written(mode="serialization") if written else schema_of(given), _as_written)
+    return schema
+
+
+def _as_written(schema: Any) -> Any:
+    """Open a part of a schema to all that is written: other fields than are read, and texts for numbers like NaN."""
+    if not isinstance(schema, dict):
+        return schema
+    said = {{"oneOf": "anyOf"}.get(keyword, keyword): argument for keyword, argument in schema.items()
+            if keyword != "required" and (keyword, argument) != ("additionalProperties", False)}
+    return {**said, "type": ["number", "string"]} if said.get("type") == "number" else said
 
 
 def _media_block(media: Media, name: str) -> _Rpc:
@@ -8945,20 +9026,23 @@ def _tools_at(target: str) -> ToolRegistry:
 
 
 def _module_at(place: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file."""
+    """Import a module by its dotted name, or by the path of its file or folder."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    is_file = file.endswith(".py")
-    if is_file != os.path.isfile(place):
-        raise ToolRegError(f"{place}: {'there is no such file' if is_file else 'is no Python file (*.py)'}")
+    is_file, is_folder = file.endswith(".py"), os.path.isdir(place)
+    is_path = is_file or not re.fullmatch(r"\w+(\.\w+)*", place)
+    if is_file != os.path.isfile(place) or is_path > (is_file or is_folder):
+        fault = "is no Python file (*.py)" if os.path.isfile(place) else "there is no such file"
+        raise ToolRegError(f"{place}: {fault}")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
-        module = importlib.import_module(file[:-3] if is_file else place)
+        module = importlib.import_module(file.removesuffix(".py") if is_path else place)
     except (Exception, SystemExit) as error:
         what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
         raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
-    if is_file and getattr(module, "__file__", None) != os.path.join(folder, file):
-        raise ToolRegError(f"{place}: another module is called {file[:-3]} (rename the file)")
+    found = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    if is_path and os.path.join(folder, file) not in found:
+        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
     return module
 
 

@@ -14,6 +14,7 @@ import pydantic
 import pytest
 import typing_extensions
 
+import toolreg
 from toolreg import (
     Tool,
     ToolArgumentError,
@@ -269,3 +270,50 @@ def test_the_forms_of_typing_extensions_are_known_by_name():
 )
 def test_numpy_values_have_a_json_form(value, form):
     assert json.dumps(to_json(value)) == json.dumps(form)
+
+
+class Priced(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    price: float = pydantic.Field(validation_alias="cost", serialization_alias="preis")
+    pet: Union[Cat, Dog] = pydantic.Field(discriminator="type")
+    secret: str = pydantic.Field("x", exclude=True)
+
+    @pydantic.computed_field
+    @property
+    def double(self) -> float:
+        return 2 * self.price
+
+    @pydantic.field_serializer("pet")
+    def pet_as_text(self, pet) -> str:
+        return pet.type
+
+
+class MorePriced(Priced):
+    more: int = 1
+
+
+@attrs.define
+class Counted:
+    count: int
+    twice: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self):
+        self.twice = 2 * self.count
+
+
+@pytest.mark.parametrize("returns, value, written", [
+    (Priced, Priced(cost=2, pet={"type": "cat", "lives": 9}), {"preis": 2.0, "pet": "cat", "double": 4.0}),
+    (Priced, MorePriced(cost="nan", pet={"type": "cat", "lives": 9}),
+     {"preis": "NaN", "pet": "cat", "more": 1, "double": "NaN"}),
+    (Counted, Counted(2), {"count": 2, "twice": 4}), (Street, Street(name="a", number=1), {"name": "a", "number": 1}),
+])
+def test_what_is_written_fits_the_schema_that_mcp_clients_are_told(returns, value, written):
+    def quote():
+        return value
+    quote.__annotations__["return"] = returns
+    registry = ToolRegistry([quote])
+    desk = toolreg._Desk(registry)
+    schema = desk.list_tools({}, "2025-06-18")["tools"][0]["outputSchema"]
+    answer = desk.call_tool({"name": "quote"}, "2025-06-18")
+    assert (answer["isError"], answer.get("structuredContent")) == (False, written)
+    assert is_valid(written, schema) and schema["properties"].keys() <= written.keys()
