@@ -2370,7 +2370,8 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
     calls, api = list(calls), _APIS[api_format]
-    return _encodable(api.assistant("", [api.call(call) for call in calls])) if calls else []
+    messages: list[dict[str, Any]] = api.assistant("", [api.call(call) for call in calls]) if calls else []
+    return list(map(_encodable, messages))
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
