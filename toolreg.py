@@ -5451,7 +5451,8 @@ _TOOL["ollama"] = lambda tool, about, parameters, strict: {
 _APIS["ollama"] = _APIS["openai-chat"]._replace(
     call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
     results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
-                              "content": _printable(result.content), "tool_name": result.name} for result in results])
+                              "content": _printable(result.content), "tool_name": _legal(result.name)}
+                             for result in results])
 API_FORMATS += ("ollama",)
 
 
