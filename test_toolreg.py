@@ -3962,6 +3962,22 @@ def test_a_registry_behaves_like_a_dict_with_a_set_of_disabled_names(steps):
 
 
 # --- a run's own registry
+def test_a_registry_injects_nothing_that_a_function_leaves_to_the_model():
+    def orders(user_id: str, n: int = 1) -> str:
+        return user_id
+    told = r'tool "orders": user_id: is in inject=, but the model would set it \(write user_id: Injected'
+    for attempt in (lambda: ToolRegistry([orders], inject={"user_id": "u-7"}),
+                    lambda: ToolRegistry([orders]).copy(inject={"user_id": "u-7"}),
+                    lambda: ToolRegistry(inject={"user_id": "u-7"}).register(orders)):
+        with pytest.raises(ToolDefinitionError, match=told):
+            attempt()
+    hidden = ToolRegistry()
+    hidden.register(orders, inject={"user_id": "the tool's own"})
+    assert hidden.copy(inject={"user_id": "u-7"}).invoke("orders", {}).value == "the tool's own"
+    foreign = tool_taking({"type": "object", "properties": {"user_id": {}}}, "orders", source="mcp")
+    assert ToolRegistry([foreign], inject={"user_id": "u-7"}).invoke("orders", {"user_id": 1}).value == {"user_id": 1}
+
+
 def whoami(user: Injected[str], greeting: str = "hi") -> str:
     return f"{greeting} {user}"
 
@@ -11712,9 +11728,12 @@ def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
     (lambda: ToolRegistry().execute_tool_calls([], execution_mode="thread"), "write executor=ProcessPoolExecutor()"),
     (lambda: ToolMetadata(is_concurrency_safe=False), "ToolMetadata takes no is_concurrency_safe=: write parallel="),
     (lambda: Tool(name="a", description="", parameters={}, callable=print), "Tool takes no callable=: write func="),
+    (lambda: ToolResult("1", "a", "x").result, "result is not here: write .content"),
+    (lambda: ToolResult("1", "a", "x").nonsense, 'a ToolResult has no "nonsense"'),
+    (lambda: build_tool_schemas([], api_format="openai"), '(got "openai"; openai is not here: write api_format="openai-chat")'),
 ])
 def test_a_word_of_another_library_fails_with_the_word_to_write(ask, told):
-    with pytest.raises((AttributeError, TypeError), match=re.escape(told)):
+    with pytest.raises((AttributeError, TypeError, ValueError), match=re.escape(told)):
         ask()
 
 

@@ -1962,6 +1962,7 @@ def _prose(text: str) -> str:
 
 # --- signatures
 _CALL_ID = "the call's id"          # among what a registry injects, for who declares it
+_IS_THE_MODELS = "{0}: is in inject=, but the model would set it (write {0}: Injected[...] in the function)"
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2224,7 +2225,8 @@ class _Formats(dict[str, Any]):
 
     def __missing__(self, api_format: Any) -> Any:
         cut = None if api_format in API_FORMATS else _needs_chapter(api_format)
-        raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
+        got = "; ".join([_shown(api_format), *filter(None, [_CALLED_HERE.get(api_format)])])
+        raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {got})'}")
 
 
 class _Format(NamedTuple):
@@ -2981,6 +2983,9 @@ class ToolRegistry(_Extended):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_STRICT_NEEDS_COERCE}')
+            ours = self.inject and tool.metadata.source in ("python", "class")
+            if ours and (shown := self.inject.keys() & tool.parameters.get("properties", {}).keys()):
+                raise ToolDefinitionError(f'tool "{tool.name}": {_IS_THE_MODELS.format(min(shown))}')
             added[tool.name] = tool
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
@@ -8323,7 +8328,7 @@ __all__ += ["HttpModel"]
 
 # ---------------------------------------------------------------------------
 # switch: what the words of other libraries are called here
-#    uses 1 9 10
+#    uses 1 7 9 10
 # ---------------------------------------------------------------------------
 # whose keywords (the method), or "" for names: what to write -> instead of what
 _WRITE_INSTEAD: dict[Any, dict[str, str]] = {
@@ -8365,6 +8370,9 @@ _WRITE_INSTEAD: dict[Any, dict[str, str]] = {
         "write ToolResult": "ToolCallResult ErrorResult ResultList",
         "write ValidationError, which has .path and .message": "ErrorDetail VALIDATION_ERRORS",
         "write SchemaError": "SchemaValidationError SchemaErrorDetail",
+        "write .content, which the model reads, or .value": "result",
+        'write api_format="openai-chat"': "openai openai-chatcompletion",
+        'write api_format="openai-responses"': "openai-response",
         "write @registry.register": "tool StructuredTool BaseTool function_tool FunctionTool",
         "write registry.respond(message)": "ToolNode ToolExecutor",
         "write run_agent(model, messages, registry)": "AgentExecutor create_agent create_react_agent Runner"},
@@ -8415,8 +8423,13 @@ def _tell(whose: Any, texts: dict[str, str]) -> None:
     setattr(owner, method, telling)
 
 
+def _no_attribute(self: ToolResult, name: str) -> Any:
+    raise _missing(name, "a ToolResult")
+
+
 for _whose, _texts in _WRITE_INSTEAD.items():
     _tell(_whose, _texts)
+ToolResult.__getattr__ = _no_attribute  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------
@@ -8821,7 +8834,7 @@ def _vendor(options: Any) -> None:
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
     text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
-            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
+            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'} -o toolreg.py\n"
             f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
             + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
     _put(options.output, text, options.force)
