@@ -1962,7 +1962,6 @@ def _prose(text: str) -> str:
 
 # --- signatures
 _CALL_ID = "the call's id"          # among what a registry injects, for who declares it
-_IS_THE_MODELS = "{0}: is in inject=, but the model would set it (write {0}: Injected[...] in the function)"
 _HAS_NO_VALUE = "{0}: has no value (write inject={{{0!r}: ...}}, or a default)"
 
 
@@ -2891,6 +2890,7 @@ _FAILED: dict[type, str] = {
                "If the arguments are the cause, change them; else go on without it.",
 }
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
+_IS_THE_MODELS = "{0}: is in inject=, but the model would set it (write {0}: Injected[...] in the function)"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
