@@ -2224,7 +2224,7 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {_shown(api_format)})'}")
 
 
-class _Format(NamedTuple):
+class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read each annotation at import
     """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
 
     parts: str | None                       # where a message has its calls; None: they are items on their own
@@ -2234,12 +2234,12 @@ class _Format(NamedTuple):
     turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
     assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
     results: Callable[[list[ToolResult]], list[dict[str, Any]]]
-    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
-        message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
-    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = (       # into another spelling, that of `parts`
-        lambda message, messages, parts: messages)
+    answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
+        lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
+    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
+        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2770,14 +2770,14 @@ def _finished(value: Any) -> Any:
     return _ELSEWHERE["await"](value)
 
 
-class _Outcome(NamedTuple):
+class _Outcome:
     """What a call came to, a value or an exception, on its way between threads, loops or processes.
 
     As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
     """
 
-    value: Any
-    error: BaseException | None = None
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
 
     def get(self) -> Any:
         if self.error is not None:
@@ -2946,7 +2946,7 @@ class ToolRegistry(_Extended):
         taken: list[str] = []
         for each in tools:
             tool = each if isinstance(each, Tool) else Tool.from_function(each)
-            tool = _renamed(tool, name=_in_namespace(namespace, tool.name))
+            tool = tool if namespace is None else _renamed(tool, name=_in_namespace(namespace, tool.name))
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
@@ -3024,7 +3024,7 @@ class ToolRegistry(_Extended):
         if strict and not self.coerce:
             raise ToolDefinitionError(_STRICT_NEEDS_COERCE)
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
-        tools = [tool for tool in (list(self) if name is None else [self[name]]) if tool.name not in self._disabled
+        tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                  and (wanted is None or wanted.intersection(tool.metadata.tags))]
         return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
 
@@ -5388,10 +5388,11 @@ def _without_union(schema: Any) -> Any:
 
 _TOOL["ollama"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
-_APIS["ollama"] = _APIS["openai-chat"]._replace(
-    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
-    results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
-                              "content": _printable(result.content), "tool_name": result.name} for result in results])
+_APIS["ollama"] = _Format(**vars(_APIS["openai-chat"]) | {
+    "call": lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    "results": lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         "tool_name": result.name} for result in results]})
 API_FORMATS += ("ollama",)
 
 
@@ -5949,8 +5950,8 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
     return messages
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(
-    turn=lambda message, calls: None, results=_langchain_results, translated=_with_thoughts)
+_APIS["langchain"] = _Format(**vars(_APIS["openai-chat"]) | {
+    "turn": lambda message, calls: None, "results": _langchain_results, "translated": _with_thoughts})
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -6752,14 +6753,12 @@ _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), *
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
-class _Place(NamedTuple):
+class _Place:
     """Say what an argument fills: a parameter, a field of the body, or the body."""
 
-    where: str          # a parameter's `in`, or _BODY
-    name: str
-    needed: bool
-    schema: Any
-    node: _Object       # which says how it is written
+    def __init__(self, where: str, name: str, needed: bool, schema: Any, node: _Object) -> None:
+        self.where, self.name, self.needed, self.schema = where, name, needed, schema   # a parameter's `in`, or _BODY
+        self.node = node                    # which says how it is written
 
     def argument(self, taken: Mapping[str, Any]) -> str:
         """Give the name as a model's API takes it, and other than those that are taken."""
@@ -7987,7 +7986,7 @@ _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safe
 _USAGE_LOCK = _thread.allocate_lock()
 
 
-class _Endpoint(NamedTuple):
+class _Endpoint(types.SimpleNamespace):
     """How one API is asked, and where its answers, and the events of its streams, say what."""
 
     path: str                               # {} is the model; a version only where base_url has none
@@ -8005,7 +8004,7 @@ class _Endpoint(NamedTuple):
 
 _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
-        "/chat/completions", "authorization: Bearer {}", "messages",
+        path="/chat/completions", key="authorization: Bearer {}", history="messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
         usage=("prompt_tokens", "completion_tokens", "total_tokens"),
         message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
@@ -8013,18 +8012,19 @@ _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS
                                    for choice in event.get("choices") or () if not choice.get("index")),
         streamed={"stream": True, "stream_options": {"include_usage": True}}),
     "openai-responses": _Endpoint(
-        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        path="/responses", key="authorization: Bearer {}", history="input",
+        usage=("input_tokens", "output_tokens", "total_tokens"),
         message=lambda answer: [{**item} for item in answer["output"]],
         text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
             _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
     "anthropic": _Endpoint(
-        "/v1/messages", "x-api-key: {}", "messages", system="system", headers={"anthropic-version": "2026-10-21"},
-        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        path="/v1/messages", key="x-api-key: {}", history="messages", system="system",
+        headers={"anthropic-version": "2026-10-21"}, body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
         usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
         message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
         text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
     "gemini": _Endpoint(
-        "/v1/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction",
+        path="/v1/{}:generateContent", key="x-goog-api-key: {}", history="contents", system="systemInstruction",
         body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
         usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
                "totalTokenCount"),
