@@ -2902,7 +2902,7 @@ class ToolRegistry(_Extended):
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
-        self._spelled = functools.lru_cache(_SPELLINGS_KEPT)(_tool_schemas)
+        self._spelled: dict[Any, list[dict[str, Any]]] = {}     # an lru_cache takes longer to make than to fill
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
@@ -3026,7 +3026,11 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self if name is None else [self[name]]) if tool.name not in self._disabled
                  and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
+        key = (tuple(tools), api_format, self.think_augment, strict)
+        if len(self._spelled) > _SPELLINGS_KEPT:
+            self._spelled.clear()
+        spelled = self._spelled[key] = self._spelled.get(key) or _tool_schemas(*key)
+        return [_copied(schema) for schema in spelled]
 
     # --- one call
     def invoke(self, call: ToolCall | Mapping[str, Any] | str, arguments: Any = None) -> ToolResult:
