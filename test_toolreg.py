@@ -2932,6 +2932,7 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
         ({"role": "assistant", "content": "Hello."}, ...),
         ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
          {"role": "assistant", "content": "", "refusal": "No."}),
+        ({"role": "assistant", "content": [], "tool_calls": "", "audio": None}, {"role": "assistant", "content": ""}),
         (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
     ],
 }
@@ -3349,9 +3350,10 @@ def test_among_thousands_of_tools_the_nearest_names_are_found_at_once():
 
 def test_the_spellings_that_are_kept_are_bounded():
     registry = weather_registry()
-    for number in range(1_000):
-        assert registry.get_schemas(tags=[f"tag{number}"]) == []
-    assert registry._spelled.cache_info().currsize <= 64 and len(registry.get_schemas()) == 2
+    for at in range(100):
+        registry.register(Tool("another", "", {}, dict), replace=True)
+        assert registry.get_schemas(tags=[f"none has {at}"]) == [] and "another" in str(registry.get_schemas())
+        assert len(registry._spelled) <= toolreg._SPELLINGS_KEPT + 1
 
 
 def test_a_name_that_is_taken_is_refused_unless_it_is_to_be_replaced():
@@ -4488,6 +4490,25 @@ def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
     history = run_agent(scripted_model("ok"), [{"role": "user", "content": "go"}, asked], weather_registry())
     assert [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
     assert json.loads(json.dumps(history)) == history
+
+
+def test_what_is_no_json_in_a_history_that_is_given_is_left_to_the_model():
+    picture = {"role": "user", "content": [{"type": "image", "source": {"data": pathlib.Path("x.png")}}]}
+    assert run_agent(scripted_model("ok"), [picture], weather_registry())[0] == picture
+
+
+def test_one_malformed_call_costs_the_others_nothing():
+    calls = [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}},
+             {"id": "c2", "type": "function", "function": "add"}]
+    turn = {"role": "assistant", "content": None, "tool_calls": calls}
+    if "spellings" not in HERE_ARE:
+        with pytest.raises(TypeError, match="spellings"):
+            weather_registry().respond(turn)
+        return
+    first, second = weather_registry().respond(turn)
+    assert (first["tool_call_id"], second["tool_call_id"]) == ("c1", "c2") and "no tool" in second["content"]
+    history = run_agent(scripted_model(turn, "ok"), "go", weather_registry())
+    assert history[1]["tool_calls"][1]["function"] == {"name": "_", "arguments": "{}"}
 
 
 @pytest.mark.parametrize("messages", [["q"], [None], None, 5, {"role": "user", "content": "go"}])
@@ -6952,6 +6973,14 @@ def test_a_made_up_id_is_left_out_of_what_gemini_is_sent():
 def test_a_gemini_prompt_that_was_blocked_is_an_error_that_the_program_sees(response, why):
     with pytest.raises(ToolRegError, match=f"the model gave no answer: .*{why}"):
         run_agent(lambda **_: response, "Hi.", ToolRegistry(), api_format="gemini")
+
+
+def test_bytes_and_nonsense_of_gemini_are_json_in_the_history():
+    call = {"functionCall": {"name": "add", "args": {"a": 1}}, "thoughtSignature": b"abc"}
+    answers = iter([{"role": "model", "parts": [call, {"functionCall": "x"}]}, {"role": "model", "parts": [{"text": "ok"}]}])
+    history = run_agent(lambda **_: next(answers), "go", ToolRegistry([add]), api_format="gemini")
+    assert json.loads(json.dumps(history)) == history and history[1]["parts"][0]["thoughtSignature"] == "YWJj"
+    assert history[1]["parts"][1] == {"functionCall": {"name": "_", "args": {}}} and len(history[2]["parts"]) == 2
 
 
 @of("gemini", "streams")

@@ -2214,7 +2214,7 @@ class ToolResult:
 
 # ---------------------------------------------------------------------------
 # 8. The wire: how chat completions spell tools, calls and results
-#    uses 1 5 7
+#    uses 1 3 5 7
 # ---------------------------------------------------------------------------
 API_FORMATS: tuple[str, ...] = ("openai-chat",)     # the chapters of other APIs add theirs
 
@@ -2228,7 +2228,7 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {got})'}")
 
 
-class _Format(NamedTuple):
+class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read each annotation at import
     """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
 
     parts: str | None                       # where a message has its calls; None: they are items on their own
@@ -2238,12 +2238,12 @@ class _Format(NamedTuple):
     turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
     assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
     results: Callable[[list[ToolResult]], list[dict[str, Any]]]
-    answers: Callable[[Any], Any] = lambda message: (       # of a message (or part): the id, or name, of the call
-        message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = lambda text: {"role": "user", "content": text}
-    no_answer: Callable[[Any], Any] = lambda response: None         # why there is none
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = (       # into another spelling, that of `parts`
-        lambda message, messages, parts: messages)
+    answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
+        lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
+    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
+        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
 
 
 _APIS: dict[str, _Format] = _Formats()
@@ -2270,11 +2270,12 @@ def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | No
     """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
     if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
         return None
+    kept = {key: value for key, value in message.items() if key == "content" or value not in (None, [])}
     if not calls:
-        return [{"role": "assistant", "content": "", **{
-            key: value for key, value in message.items() if value not in (None, [])}}]
+        kept.pop("tool_calls", None)
+        return [{"role": "assistant", **kept, "content": kept.get("content") or ""}]
     again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
-    return [{"role": "assistant", **message, "tool_calls": again}]
+    return [{"role": "assistant", **kept, "tool_calls": again}]
 
 
 def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -2283,6 +2284,8 @@ def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
         again["function"] = {**function, "name": _legal(call.name)}
         if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
             again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
+    elif function is not None:              # nonsense, of which the result says that there is no such tool
+        again["function"] = {"name": _legal(call.name), "arguments": "{}"}
     return again
 
 
@@ -2492,6 +2495,8 @@ def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
         return {_printable(str(key)): _on_the_wire(each, around) for key, each in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [_on_the_wire(each, around) for each in thing]
+    if isinstance(thing, bytes):
+        return to_json(thing)
     _check_copy(thing)
     return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
 
@@ -2801,14 +2806,14 @@ def _finished(value: Any) -> Any:
     return _ELSEWHERE["await"](value)
 
 
-class _Outcome(NamedTuple):
+class _Outcome:
     """What a call came to, a value or an exception, on its way between threads, loops or processes.
 
     As an exception, some would be refused there (StopIteration), and of some a loop would die (SystemExit).
     """
 
-    value: Any
-    error: BaseException | None = None
+    def __init__(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
 
     def get(self) -> Any:
         if self.error is not None:
@@ -2934,7 +2939,7 @@ class ToolRegistry(_Extended):
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
-        self._spelled = functools.lru_cache(_SPELLINGS_KEPT)(_tool_schemas)
+        self._spelled: dict[Any, list[dict[str, Any]]] = {}     # an lru_cache takes longer to make than to fill
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
@@ -2959,12 +2964,16 @@ class ToolRegistry(_Extended):
                  namespace: str | None = None, metadata: ToolMetadata | None = None,
                  inject: Mapping[str, Any] | None = None, replace: bool = False) -> Callable[[_T], _T]: ...
 
-    def register(self, tool: Any = inspect.Parameter.empty, /, *, namespace: str | None = None, replace: bool = False,
-                 **options: Any) -> Any:
+    def register(self, tool: Any = inspect.Parameter.empty, /, *, name: str | None = None,
+                 description: str | None = None, parameters: Any = None, namespace: str | None = None,
+                 metadata: ToolMetadata | None = None, inject: Mapping[str, Any] | None = None,
+                 replace: bool = False) -> Any:
         """Add a function or a Tool, and give it back as it was; without one, be a decorator.
 
-        `options`: those of Tool.from_function; of a Tool, its name and metadata.
+        The options are those of Tool.from_function; of a Tool, its name and metadata.
         """
+        options: dict[str, Any] = {"name": name, "description": description, "parameters": parameters,
+                                   "metadata": metadata, "inject": inject}
         if tool is inspect.Parameter.empty:
             return lambda func: self.register(func, namespace=namespace, replace=replace, **options)
         made = _renamed(tool, **options) if isinstance(tool, Tool) else Tool.from_function(tool, **options)
@@ -2978,7 +2987,7 @@ class ToolRegistry(_Extended):
         taken: list[str] = []
         for each in tools:
             tool = each if isinstance(each, Tool) else Tool.from_function(each)
-            tool = _renamed(tool, name=_in_namespace(namespace, tool.name))
+            tool = tool if namespace is None else _renamed(tool, name=_in_namespace(namespace, tool.name))
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
@@ -3061,7 +3070,11 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self._offered() if name is None else [self[name]])
                  if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        return [_copied(schema) for schema in self._spelled(tuple(tools), api_format, self.think_augment, strict)]
+        key = (tuple(tools), api_format, self.think_augment, strict)
+        if len(self._spelled) > _SPELLINGS_KEPT:
+            self._spelled.clear()
+        spelled = self._spelled[key] = self._spelled.get(key) or _tool_schemas(*key)
+        return [_copied(schema) for schema in spelled]
 
     def _offered(self) -> list[Tool]:
         return [tool for tool in self if tool.name not in self._disabled]
@@ -3379,8 +3392,8 @@ class _Run:
         self.api_format: str = api_format or getattr(model, "api_format", None) or "openai-chat"
         self.api = _APIS[self.api_format]
         many = isinstance(messages, Iterable) and not isinstance(messages, Mapping)
-        self.history: list[dict[str, Any]] = [self.api.user(messages)] if isinstance(messages, str) else _on_the_wire(
-            list(messages) if many else [])
+        self.history: list[dict[str, Any]] = (
+            [self.api.user(messages)] if isinstance(messages, str) else [*map(_as_given, messages if many else ())])
         if not (many and all(isinstance(message, dict) for message in self.history)):
             raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
         self.model, self.registry = model, registry
@@ -3443,6 +3456,14 @@ class _Run:
 
 
 # --- messages that end in calls
+def _as_given(message: Any) -> Any:
+    """Give a message of an SDK as plain JSON; what is in a dict and cannot be JSON is for the model to take."""
+    try:
+        return _on_the_wire(message)
+    except TypeError:
+        return message
+
+
 def _answered_in(message: Any, api: _Format) -> list[Any]:
     """Give the ids (gemini: or names) of the calls that a message answers."""
     parts = _at(message, str(api.parts)) if api.parts in _SHARED else [message]
@@ -5142,7 +5163,8 @@ def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
         return ("openai-chat", entry) if isinstance(entry, ToolCall) else None
     for api_format, holder, kinds, keys in _SPELLINGS:
         part = entry.get(holder) if holder else entry
-        if isinstance(part, dict) and (... in kinds or entry.get("type") in kinds):
+        if part is not None and (... in kinds or entry.get("type") in kinds):
+            part = part if isinstance(part, dict) else {}       # nonsense is answered as a call of no tool
             given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
             told = holder or None not in kinds          # else a name and arguments have to tell
             if given in (*keys, None) and (told or None not in (given, part.get("name"))):
@@ -5453,11 +5475,11 @@ def _without_union(schema: Any) -> Any:
 
 _TOOL["ollama"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
-_APIS["ollama"] = _APIS["openai-chat"]._replace(
-    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
-    results=lambda results: [{"role": "tool", "tool_call_id": _printable(result.tool_call_id),
-                              "content": _printable(result.content), "tool_name": _legal(result.name)}
-                             for result in results])
+_APIS["ollama"] = _Format(**vars(_APIS["openai-chat"]) | {
+    "call": lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    "results": lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         "tool_name": _legal(result.name)} for result in results]})
 API_FORMATS += ("ollama",)
 
 
@@ -6016,8 +6038,8 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
     return messages
 
 
-_APIS["langchain"] = _APIS["openai-chat"]._replace(
-    turn=lambda message, calls: None, results=_langchain_results, translated=_with_thoughts)
+_APIS["langchain"] = _Format(**vars(_APIS["openai-chat"]) | {
+    "turn": lambda message, calls: None, "results": _langchain_results, "translated": _with_thoughts})
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -6821,14 +6843,12 @@ _STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), *
 _SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
 
 
-class _Place(NamedTuple):
+class _Place:
     """Say what an argument fills: a parameter, a field of the body, or the body."""
 
-    where: str          # a parameter's `in`, or _BODY
-    name: str
-    needed: bool
-    schema: Any
-    node: _Object       # which says how it is written
+    def __init__(self, where: str, name: str, needed: bool, schema: Any, node: _Object) -> None:
+        self.where, self.name, self.needed, self.schema = where, name, needed, schema   # a parameter's `in`, or _BODY
+        self.node = node                    # which says how it is written
 
     def argument(self, taken: Mapping[str, Any]) -> str:
         """Give the name as a model's API takes it, and other than those that are taken."""
@@ -8065,7 +8085,7 @@ _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safe
 _USAGE_LOCK = _thread.allocate_lock()
 
 
-class _Endpoint(NamedTuple):
+class _Endpoint(types.SimpleNamespace):
     """How one API is asked, and where its answers, and the events of its streams, say what."""
 
     path: str                               # {} is the model; a version only where base_url has none
@@ -8083,7 +8103,7 @@ class _Endpoint(NamedTuple):
 
 _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
-        "/chat/completions", "authorization: Bearer {}", "messages",
+        path="/chat/completions", key="authorization: Bearer {}", history="messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
         usage=("prompt_tokens", "completion_tokens", "total_tokens"),
         message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
@@ -8091,18 +8111,19 @@ _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS
                                    for choice in event.get("choices") or () if not choice.get("index")),
         streamed={"stream": True, "stream_options": {"include_usage": True}}),
     "openai-responses": _Endpoint(
-        "/responses", "authorization: Bearer {}", "input", ("input_tokens", "output_tokens", "total_tokens"),
+        path="/responses", key="authorization: Bearer {}", history="input",
+        usage=("input_tokens", "output_tokens", "total_tokens"),
         message=lambda answer: [{**item} for item in answer["output"]],
         text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
             _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
     "anthropic": _Endpoint(
-        "/v1/messages", "x-api-key: {}", "messages", system="system", headers={"anthropic-version": "2026-10-21"},
-        body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
+        path="/v1/messages", key="x-api-key: {}", history="messages", system="system",
+        headers={"anthropic-version": "2026-10-21"}, body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
         usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
         message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
         text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
     "gemini": _Endpoint(
-        "/v1/{}:generateContent", "x-goog-api-key: {}", "contents", system="systemInstruction",
+        path="/v1/{}:generateContent", key="x-goog-api-key: {}", history="contents", system="systemInstruction",
         body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
         usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
                "totalTokenCount"),
@@ -8834,7 +8855,7 @@ def _vendor(options: Any) -> None:
     words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
     about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
     text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
-            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'} -o toolreg.py\n"
+            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
             f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
             + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
     _put(options.output, text, options.force)
