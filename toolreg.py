@@ -2895,7 +2895,6 @@ _FAILED: dict[type, str] = {
                "If the arguments are the cause, change them; else go on without it.",
 }
 _CUT_RESULT = "{}\n[cut here: {} more characters]"
-_IS_THE_MODELS = "{0}: is in inject=, but the model would set it (write {0}: Injected[...] in the function)"
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
@@ -2992,9 +2991,9 @@ class ToolRegistry(_Extended):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
                 raise ToolDefinitionError(f'tool "{tool.name}": {_STRICT_NEEDS_COERCE}')
-            ours = self.inject and tool.metadata.source in ("python", "class")
-            if ours and (shown := self.inject.keys() & tool.parameters.get("properties", {}).keys()):
-                raise ToolDefinitionError(f'tool "{tool.name}": {_IS_THE_MODELS.format(min(shown))}')
+            plain = tool.parameters.get("properties", {}).keys() & self.inject.keys()
+            if plain and tool.metadata.source in ("python", "class"):
+                _warn_of_inject(tool.name, min(plain))
             added[tool.name] = tool
         if taken:
             raise ToolDefinitionError(f"already registered: {_listed(taken)} (write replace=True, or a namespace)")
@@ -3226,6 +3225,12 @@ def _nearest_first(name: str, names: list[str]) -> list[str]:
     wanted = pairs_in(name)
     likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
     return sorted(names, key=lambda each: -likeness[each])
+
+
+def _warn_of_inject(tool: str, name: str) -> None:
+    import warnings
+    warnings.warn(f'tool "{tool}": {name} is in inject=, but the model sets it (write {name}: Injected[...] in the '
+                  "function)", ToolRegWarning, stacklevel=5)
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -8450,7 +8455,7 @@ def _no_attribute(self: ToolResult, name: str) -> Any:
 
 for _whose, _texts in _WRITE_INSTEAD.items():
     _tell(_whose, _texts)
-ToolResult.__getattr__ = _no_attribute  # type: ignore[attr-defined]
+setattr(ToolResult, "__getattr__", _no_attribute)       # noqa: B010 (type checkers must not see it)
 
 
 # ---------------------------------------------------------------------------

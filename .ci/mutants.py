@@ -94,7 +94,7 @@ MUTANTS = [
     (10, "return [_copied(schema) for schema in self._spelled(", "return [schema for schema in self._spelled("),
     (10, 'if type(error).__name__ == "CancelledError":', "if False:"),
     (10, "contextvars.copy_context().run(self._run, calls[0], executor)", "self._run(calls[0], executor)"),
-    (10, "            if ours and (shown :=", "            if False and (shown :="),
+    (10, "            if plain and tool.metadata.source", "            if False and tool.metadata.source"),
     # 11. the loop
     (11, "for _ in range(run.max_turns):", "for _ in range(run.max_turns + 1):"),
     (11, 'self.ask_for("auto")', "pass"),
