@@ -2932,7 +2932,7 @@ KEPT_TURNS = {                              # what a model answers -> how it sta
         ({"role": "assistant", "content": "Hello."}, ...),
         ({"role": "assistant", "content": None, "tool_calls": [], "refusal": "No."},      # as servers refuse it
          {"role": "assistant", "content": "", "refusal": "No."}),
-        ({"role": "assistant", "content": [], "audio": None}, {"role": "assistant", "content": ""}),
+        ({"role": "assistant", "content": None, "audio": None}, {"role": "assistant", "content": ""}),
         (SPELLED_MESSAGES["openai-chat"]["response"], {"role": "assistant", "tool_calls": [CHAT_CALL]}),
     ],
 }

@@ -35,7 +35,7 @@ find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
-import _thread  # for a lock: threading itself is too heavy to import
+import _thread  # for thread ids, locals and locks: threading itself is too heavy to import
 import contextlib
 import contextvars
 import enum
@@ -202,7 +202,7 @@ class MaxTurnsExceeded(ToolRegError, RuntimeError):
 
 
 class ToolRegWarning(UserWarning):
-    """Names the tools that an importer had to leave out."""
+    """Names what was left out, or cannot be kept, though the program goes on."""
 
 
 def _place(path: Iterable[str | int]) -> str:
@@ -2387,7 +2387,7 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
     return api.results(results) if results else []
 
 
-_CUT = "{"                                  # stands for arguments that never came: no JSON, so it is never run
+_CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
 _AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 
 
@@ -2419,7 +2419,7 @@ def _is_made_up(call_id: str) -> bool:
 
 
 # --- calls in
-# reasons for an end: after these what did not come may have been meant; after those nothing is to be run
+# reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
 _CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
                         "model_context_window_exceeded", "incomplete"))
 _TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
@@ -2450,9 +2450,9 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
         spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
-    never, not_empty = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
+    taken_back, cut_short = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
     return api_format or spelled, [
-        replace(call, arguments=_CUT) if never or (not_empty and not call.arguments) else call for call in calls]
+        replace(call, arguments=_CUT) if taken_back or (cut_short and not call.arguments) else call for call in calls]
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -3163,7 +3163,7 @@ class ToolRegistry(_Extended):
                 outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
                 results[place] = outcome.value
                 if outcome.error is not None:
-                    beside.clear()          # now: who waits may still run calls of its own
+                    beside.clear()          # at once: who waits may be busy with a call of its own
                 done.put(outcome)
         try:
             for _ in range(min(workers, len(beside))):

@@ -67,7 +67,7 @@ MUTANTS = [
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
     (8, "_CUT if isinstance(function.get(\"arguments\"), str) else _kept(call)", "_CUT"),
-    (8, "never or (not_empty and not call.arguments)", "(not_empty and not call.arguments)"),
+    (8, "taken_back or (cut_short and not call.arguments)", "(cut_short and not call.arguments)"),
     ("streams", 'function.get("arguments") in ("{}", new)', 'function.get("arguments") == "{}"'),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
@@ -91,7 +91,7 @@ MUTANTS = [
     (10, "if kind is Exception and texts is not _DENIED:", "if False:"),
     (10, "if self.max_result is not None:", "if False:"),
     (10, "for name, why in self._disabled.items() if name not in added}", "for name, why in self._disabled.items()}"),
-    (10, "return [_copied(schema) for schema in self._spelled(", "return [schema for schema in self._spelled("),
+    (10, "return [_copied(schema) for schema in spelled]", "return [schema for schema in spelled]"),
     (10, 'if type(error).__name__ == "CancelledError":', "if False:"),
     (10, "contextvars.copy_context().run(self._run, calls[0], executor)", "self._run(calls[0], executor)"),
     (10, "            if plain and tool.metadata.source", "            if False and tool.metadata.source"),
