@@ -76,7 +76,7 @@ __all__ = [
     "ToolCall", "ToolResult", "Answer", "Media",
     "API_FORMATS", "build_tool_schemas", "build_tool_choice", "parse_tool_calls",
     "build_assistant_messages", "build_tool_result_messages",
-    "Tool", "ToolMetadata", "ToolRegistry", "Model", "agent_loop", "run_agent", "scripted_model",
+    "Tool", "ToolMetadata", "ToolRegistry", "Messages", "Model", "agent_loop", "run_agent", "scripted_model",
 ]
 
 
@@ -100,7 +100,7 @@ _CHAPTERS: dict[str, str] = {
     "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
-    "streams": "collect_stream acollect_stream", "importers": "",
+    "streams": "collect_stream acollect_stream", "importers": "ToolList",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -185,14 +185,6 @@ class ToolError(ToolRegError):
     """Raise this in a tool: its text goes to the model as it is."""
 
 
-def _check_copy(thing: Any) -> None:
-    """Refuse what another copy of this file made, which is another library: its classes are not these."""
-    kind = type(thing)
-    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
-        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
-                                  f"with {__name__}, or give it to that copy's registry")
-
-
 class MaxTurnsExceeded(ToolRegError, RuntimeError):
     """The model still called tools in the last turn; `messages` is the whole history."""
 
@@ -203,6 +195,14 @@ class MaxTurnsExceeded(ToolRegError, RuntimeError):
 
 class ToolRegWarning(UserWarning):
     """Names what was left out, or cannot be kept, though the program goes on."""
+
+
+def _check_copy(thing: Any) -> None:
+    """Refuse what another copy of this file made, which is another library: its classes are not these."""
+    kind = type(thing)
+    if kind.__module__ not in ("builtins", __name__) and hasattr(sys.modules.get(kind.__module__), "_check_copy"):
+        raise ToolDefinitionError(f"a {kind.__name__} of {kind.__module__} is of another copy of this file: make it "
+                                  f"with {__name__}, or give it to that copy's registry")
 
 
 def _place(path: Iterable[str | int]) -> str:
@@ -350,6 +350,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
 MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
+_THOROUGH = 20              # values of one union that are weighed against every alternative
 
 _Check = Callable[[Any], bool]
 _Table = dict[type, "_Check | None"]
@@ -741,8 +742,8 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
     """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
     memo, key = node.compiler.memo, (_meant, node)
     memo[key] = 1 + memo.get(key, 0)
-    if memo[key] > SHOWN_NAMES:
-        near = (sub for sub in subs if memo[key] < 50 * SHOWN_NAMES and sub.fits(sub.nearest(value)))
+    if memo[key] > _THOROUGH:
+        near = (sub for sub in subs if memo[key] < 50 * _THOROUGH and sub.fits(sub.nearest(value)))
         meant = next(near, None)
         memo[key] -= meant is not None
         return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
@@ -1069,7 +1070,8 @@ class Validator:
 
     def check_for(self, kind: type) -> Callable[[Any], bool]:
         """Give what is_valid comes to for a value that is known to be of this type: mostly a single check."""
-        return self._root.table.get(kind) or self.is_valid if self._root.table and not self._guarded else self.is_valid
+        table = {} if self._guarded else self._root.table or {}
+        return table.get(kind) or self.is_valid
 
     def iter_errors(self, value: Any) -> Iterator[ValidationError]:
         """Give all that is wrong; where alternatives fail, what is wrong for the nearest."""
@@ -1584,7 +1586,8 @@ _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_ke
 def _noted_default(field: _Field) -> _Field:
     """Take a default that is a note for one."""
     if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
-        (_first_fit(_DEFAULTS, field.default) or _as_it_is)(field)
+        if take_note := _first_fit(_DEFAULTS, field.default):
+            take_note(field)
     return field
 
 
@@ -2009,7 +2012,8 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
         build.problems.append(f"{error} (write a function around it)")
         return takes
     hints = _FIND_HINTS[-1](holder)
-    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # on what comes by place
+    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # as singledispatch does
+    by_place = next(iter(parameters.values()), None) if dispatches else None
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -2021,7 +2025,7 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY or (dispatches and parameter is next(iter(parameters.values()))):
+            if kind is parameter.POSITIONAL_ONLY or parameter is by_place:
                 takes.positional.append(parameter)
             if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
@@ -2153,8 +2157,10 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
             return value or {}
         inner = _arguments_of(value, wraps - 1) if wraps and type(value) is str else value
         return inner if type(inner) is dict else given
+    if given is None:
+        return {}
     try:                                    # copied: a tool that changes its arguments must not change a message
-        return _copied(dict(given or {})) if given is None or isinstance(given, Mapping) else _write_json(given)
+        return _copied(dict(given)) if isinstance(given, Mapping) else _write_json(given)
     except (TypeError, ValueError, RecursionError):
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
@@ -2247,17 +2253,6 @@ class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read
 
 
 _APIS: dict[str, _Format] = _Formats()
-_APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, names=lambda names: _chat_choice(names),
-    call=lambda call: {"id": call.id, "type": "function",
-                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
-    turn=lambda message, calls: _chat_turn(message, calls),
-    # content "" on purpose: some servers fail on null
-    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
-    results=lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results])
 
 
 def _chat_choice(names: list[str]) -> dict[str, Any]:
@@ -2289,6 +2284,19 @@ def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     return again
 
 
+_APIS["openai-chat"] = _Format(
+    parts="tool_calls", word=str, names=_chat_choice,
+    call=lambda call: {"id": call.id, "type": "function",
+                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
+    turn=_chat_turn,
+    # content "" on purpose: some servers fail on null
+    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
+    results=lambda results: [
+        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
+        for result in results])
+
+
 # what chapters do where this section does not go on
 _CHAPTERS_DO: dict[str, Callable[..., Any]] = {}
 
@@ -2305,6 +2313,7 @@ def _by_chapter(word: str, subject: str, error: type[Exception] = TypeError) -> 
 _TOOL: dict[str, Callable[[Any, dict[str, Any], dict[str, Any], bool | None], dict[str, Any]]] = _Formats()
 _TOOL["openai-chat"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, **_parameters(tool, parameters, strict)}}
+_NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 
@@ -2339,11 +2348,12 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
-    branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if merged and word in parameters), None)
-    subject = f'"{branched}" at the root'
-    plain = _by_chapter("branches-at-the-root", subject, SchemaError)(parameters) if branched else parameters
-    kept = {keyword: value for keyword, value in plain.items() if not merged or keyword not in _NOT_AT_THE_ROOT}
-    return dict({"type": "object", "properties": {}, **kept}, type="object")
+    if merged:
+        branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if word in parameters), None)
+        if branched:
+            parameters = _by_chapter("branches-at-the-root", f'"{branched}" at the root', SchemaError)(parameters)
+        parameters = {keyword: value for keyword, value in parameters.items() if keyword not in _NOT_AT_THE_ROOT}
+    return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
 
 def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> dict[str, Any]:
@@ -2365,8 +2375,7 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
         return api.word(str(word))
     names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
     if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
-        raise ValueError('tool_choice: must be "auto", "none", "required", the name of a tool or a list of names '
-                         f"(got {_shown(choice)})")
+        raise ValueError(_NO_CHOICE.format(_shown(choice)))
     return api.names(names)
 
 
@@ -2446,7 +2455,11 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     calls = _chat_calls(response)
     if calls is not None:                   # most often
         return api_format or "openai-chat", calls
-    message, reasons = _message_in(_on_the_wire(response))
+    return _calls_in(*_message_in(_on_the_wire(response)), api_format)
+
+
+def _calls_in(message: Any, reasons: set[str], api_format: str | None = None) -> tuple[str, list[ToolCall]]:
+    """Give (the format to answer in, the calls) of a message on the wire that ended for these reasons."""
     spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
         spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
@@ -2537,8 +2550,8 @@ def _text_in(message: Any) -> str:
 
 
 # --- turns: what a model answered, for the history
-def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall]]:
-    """Give (the messages to append, the calls, each with an id of its own) of whatever a model answered.
+def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
+    """Give (the messages to append, the calls, each with an id of its own, whether it was the last) of any answer.
 
     The message is appended as it came, but for what an API would not take back. What is spelled otherwise is
     translated. An answer that failed, or was blocked, is a ToolRegError.
@@ -2547,7 +2560,9 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     if (why := api.no_answer(answer)) is not None:
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
-        (spelled, calls), (message, _) = _read_calls(answer), _message_in(answer)
+        message, reasons = _message_in(answer)
+        called = _chat_calls(answer)        # which may be a list of calls, of one also
+        spelled, calls = _calls_in(message, reasons) if called is None else ("openai-chat", called)
         if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -2560,7 +2575,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     if messages is None:
         messages = _APIS[spelled].translated(message, api.assistant(
             _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
-    return messages, calls
+    return messages, calls, not calls and _PAUSED not in reasons
 
 
 # ---------------------------------------------------------------------------
@@ -2581,12 +2596,12 @@ _OPTIONS: dict[str, Callable[[Any], str | None]] = {}
 _ELSEWHERE: dict[str, Callable[..., Any]] = {}
 
 
-def _checked_option(option: str, owner: Any, said: str = "{}") -> Any:
+def _checked_option(option: str, thing: Any, said: str = "{}") -> Any:
     """Refuse an option that is set and wrong; one that no row knows is of a chapter that was cut."""
-    fault = None if owner is None else _OPTIONS[option](owner) if option in _OPTIONS else _needs_chapter(option)
+    fault = None if thing is None else _OPTIONS[option](thing) if option in _OPTIONS else _needs_chapter(option)
     if fault:
         raise ToolDefinitionError(said.format(fault))
-    return owner
+    return thing
 
 
 def _legal_name(wished: str, distinct: bool = False) -> str:
@@ -2764,11 +2779,12 @@ class Tool(_Extended):
                call_id: str = "") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Turn arguments that fit into what the function takes, with what a registry injects."""
         bind: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = self.bind
+        if bind is None:
+            return (), arguments
         try:
-            given = {**given, _CALL_ID: call_id} if self._declared else {}
-            return ((), arguments) if bind is None else bind(arguments, given) if given else bind(arguments)
+            return bind(arguments, {**given, _CALL_ID: call_id}) if self._declared else bind(arguments)
         except ToolArgumentError as error:
-            raise _misfit(self.name, error.errors) if error.errors else error from None
+            raise (_misfit(self.name, error.errors) if error.errors else error) from None
 
 
 def _is_flat(parameters: dict[str, Any]) -> bool:
@@ -2908,7 +2924,8 @@ class ToolRegistry(_Extended):
     `think_augment`: ask for a reason · `coerce`: mend what models often misspell ("3" for 3) · `max_workers`: calls of
     one turn at once · `executor`: a concurrent.futures.Executor for the functions · `inject`: parameter -> value or
     ContextVar, for every tool that declares it Injected · `max_result`: characters of a result, at most ·
-    `before_call(call, reason)`: may raise to deny · `after_call(call, result)`.
+    `before_call(call, reason)`: sees what is about to run, and may raise to deny · `after_call(call, result)`: what it
+    raises ends the turn.
     """
 
     register_from_class: ClassVar[Callable[..., list[Tool]]]            # mounted by chapters, like all of these
@@ -3083,7 +3100,7 @@ class ToolRegistry(_Extended):
         """Answer one call: a ToolCall, a wire dict, or a name with its arguments. A tool's failure is a result too."""
         return self._execute([_one_call(call, arguments)])[0]
 
-    def _run(self, call: ToolCall, executor: Any) -> ToolResult:
+    def _execute_one(self, call: ToolCall, executor: Any) -> ToolResult:
         """Take one call from the look-up to its result: exactly one, whatever happens."""
         started, reason, texts = _clock(), None, _REFUSED       # texts: for the model, where a step fails
         try:
@@ -3144,11 +3161,11 @@ class ToolRegistry(_Extended):
         executor = self.executor if executor is None else executor
         try:
             if len(calls) == 1:
-                results[0] = contextvars.copy_context().run(self._run, calls[0], executor)
+                results[0] = contextvars.copy_context().run(self._execute_one, calls[0], executor)
             else:
                 self._execute_many(calls, workers or self.max_workers, executor, results)
         except BaseException as error:
-            raise _carrying(error, "after_call", results=results) from error.__cause__
+            raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
         return results
 
     def _execute_many(self, calls: list[ToolCall], workers: int, executor: Any, results: list[Any]) -> None:
@@ -3160,7 +3177,7 @@ class ToolRegistry(_Extended):
         def work() -> None:
             while beside:
                 place, call = beside.popleft()          # an IndexError, where another was faster, is the end, too
-                outcome = _caught(contextvars.copy_context().run, self._run, call, executor)
+                outcome = _caught(contextvars.copy_context().run, self._execute_one, call, executor)
                 results[place] = outcome.value
                 if outcome.error is not None:
                     beside.clear()          # at once: who waits may be busy with a call of its own
@@ -3169,7 +3186,7 @@ class ToolRegistry(_Extended):
             for _ in range(min(workers, len(beside))):
                 _on_daemon(contextvars.copy_context().run, work)
             for place, call in here:
-                results[place] = contextvars.copy_context().run(self._run, call, executor)
+                results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
             for _ in range(len(calls) - len(here)):
                 done.get().get()
         finally:
@@ -3261,7 +3278,13 @@ def _one_call(call: Any, arguments: Any) -> ToolCall:
 def _success(call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
     """Spell for the model what a function gave."""
     content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
-    return ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
+    return ToolResult(call.id, call.name, content, reason=reason, value=value, media=media, seconds=_clock() - started)
+
+
+def _log_failure(name: str, error: Exception) -> None:
+    import logging
+    with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
+        logging.getLogger(__name__).warning('the tool "%s" failed', name, exc_info=error)
 
 
 def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
@@ -3270,19 +3293,17 @@ def _failure(call: ToolCall, reason: str | None, error: BaseException, texts: di
 
     The reason is kept of arguments that do not fit, too. A cancellation that the tool made is its error.
     """
-    import logging
     if type(error).__name__ == "CancelledError":
         error = ToolRegError(_error_text(error))
     if not isinstance(error, Exception):
         raise error
     if reason is None and isinstance(call.arguments, dict):
         _, reason = _split_reason(call.arguments, declared=True)
-    kind, text = next(row for row in texts.items() if isinstance(error, row[0]))
+    kind, words = next(row for row in texts.items() if isinstance(error, row[0]))
     if kind is Exception and texts is not _DENIED:
-        with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
-            logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
-    text = text.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-    return ToolResult(call.id, call.name, _printable(text), True, reason, None, error, (), _clock() - started)
+        _log_failure(call.name, error)
+    content = words.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
+    return ToolResult(call.id, call.name, _printable(content), True, reason, error=error, seconds=_clock() - started)
 
 
 def _shortened(content: str, most: int) -> str:
@@ -3331,7 +3352,6 @@ def _is_json(value: Any) -> bool:
 _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
-_NO_CHOICE = 'tool_choice: must be "auto", "none", "required", a tool\'s name or a list of names (got {})'
 _MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
 _SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
 
@@ -3381,7 +3401,7 @@ def _turns(run: _Run) -> Iterator[dict[str, Any]]:
             yield from run.append_results(run.all_results(calls, results))
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 class _Run:
@@ -3404,8 +3424,9 @@ class _Run:
         self.model, self.registry = model, registry
         self.max_turns, self.context = _checked_count("max_turns", max_turns), contextvars.copy_context()
         self.ask_for(choice)
+        offered = {tool.name for tool in registry._offered()}
         for name in self.names or ():
-            if name not in [tool.name for tool in registry._offered()]:
+            if name not in offered:
                 raise registry._absence(name)
         for tool in registry:
             lacking = [name for name, needed in tool._declared.items() if needed and name not in registry.inject]
@@ -3429,10 +3450,9 @@ class _Run:
 
     def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
         """Give (what is new, its calls, whether it was the last)."""
-        said, calls = _read_turn(answer, self.api_format)
+        said, calls, is_last = _read_turn(answer, self.api_format)
         self.history += said
-        return said, calls, not calls and _PAUSED not in _message_in(
-            _on_the_wire(answer))[1]        # after which Anthropic goes on
+        return said, calls, is_last
 
     def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
         return [call for call in calls if self.names is None or call.name in self.names]
@@ -3749,8 +3769,8 @@ async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None
     return _APIS[api_format].results(results) if results else []
 
 
-async def _arun(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
-    """Do what `ToolRegistry._run` does, step by step the same, on the running event loop."""
+async def _aexecute_one(self: ToolRegistry, executor: Any, results: list[Any], place: int, call: ToolCall) -> None:
+    """Do what `ToolRegistry._execute_one` does, step by step the same, on the running event loop."""
     started, reason, texts = _clock(), None, _REFUSED
     try:
         tool = self._tools.get(call.name)
@@ -3787,12 +3807,12 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
     executor = self.executor if executor is None else executor
     try:
         if len(calls) == 1:
-            await _in_own_context(_arun(self, executor, results, 0, calls[0]))
+            await _in_own_context(_aexecute_one(self, executor, results, 0, calls[0]))
         else:
-            workers, run = workers or self.max_workers, functools.partial(_arun, self, executor, results)
+            workers, run = workers or self.max_workers, functools.partial(_aexecute_one, self, executor, results)
             await _aexecute_many(run, workers, *self._here_and_beside(calls, workers))
     except BaseException as error:
-        raise _carrying(error, "after_call", results=results) from error.__cause__
+        raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
     return results
 
 
@@ -3906,7 +3926,7 @@ async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
                 yield message
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history)) from error.__cause__
+        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -5763,7 +5783,10 @@ __all__ += ["collect_stream", "acollect_stream"]
 # importers: what all that import tools share
 #    uses 1 9 10
 # ---------------------------------------------------------------------------
-class _ToolList(list[Tool]):
+__all__ += ["ToolList"]
+
+
+class ToolList(list[Tool]):
     """The tools of an importer; `refused` names those it had to leave out, with the reasons."""
 
     def __init__(self, tools: Iterable[Tool] = (), refused: Mapping[str, str] | None = None) -> None:
@@ -5771,10 +5794,10 @@ class _ToolList(list[Tool]):
         self.refused = dict(refused or {})
 
 
-def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> _ToolList:
+def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) -> ToolList:
     """Make the tools of (wished name, make(legal name)) rows; what is refused is named in one ToolRegWarning."""
     import warnings
-    tools, makers = _ToolList(), list(rows)
+    tools, makers = ToolList(), list(rows)
     plain = [_legal_name(wished) for wished, _ in makers]
     seen: set[str] = set()
     for (wished, make), name in zip(makers, plain):
@@ -5794,13 +5817,13 @@ def _make_tools(source: str, rows: Iterable[tuple[str, Callable[[str], Tool]]]) 
     return tools
 
 
-def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool]]:
+def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]]:
     """Make the method that registers what an importer builds, and gives the tools as they were registered."""
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
         names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-        tools = _ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
+        tools = ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
         self.register_all(tools, replace=replace)
         return tools
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
@@ -5812,7 +5835,7 @@ def _registers(build_tools: Callable[..., _ToolList]) -> Callable[..., list[Tool
 #    uses 1 9 10 importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
-                exclude: Iterable[str] | None = None) -> _ToolList:
+                exclude: Iterable[str] | None = None) -> ToolList:
     """Make a Tool of each public method of an instance; of a class, an instance is made where that needs no values.
 
     Of a class that needs some, static and class methods become tools. `include`, `exclude`: names of methods.
@@ -5882,7 +5905,7 @@ _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _NOT_DIRECT = "LangChain: return_direct of {} is not kept: the model reads the result, and answers"
 
 
-def langchain_tools(*tools: Any) -> _ToolList:
+def langchain_tools(*tools: Any) -> ToolList:
     """Make a Tool of each LangChain tool; it is run by `invoke` or `ainvoke`, so LangChain's callbacks fire.
 
     What LangChain injects is hidden from the model: the call's id is given, an InjectedToolArg is a value of
@@ -6396,7 +6419,7 @@ def _reading() -> Iterator[None]:
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
                   exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
-                  timeout: float | None = 30) -> _ToolList:
+                  timeout: float | None = 30) -> ToolList:
     """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
     `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
@@ -7763,7 +7786,7 @@ def _unreachable(reason: str, name: str) -> Tool:
     raise McpError(reason)
 
 
-def mcp_tools(client_or_transport: Any, **options: Any) -> _ToolList:
+def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
     """Give the tools of an MCP server, or of all in {"mcpServers": {name: entry}}, then named server-tool.
 
     `options` are McpClient's. The tools hold the client. The `value` of a result is what the server structured, or

@@ -47,7 +47,8 @@ results: list[ToolResult] = run.execute_tool_calls([ToolCall("1", "plain", {"cit
 messages: list[dict[str, Any]] = run.respond({"role": "assistant", "content": "hello"})
 verdict: Verdict = t.extract(my_model, "How good is it?", Verdict, registry=run)
 model: t.Model = t.scripted_model("hello")
-new: dict[str, Any] = next(t.agent_loop(model, "hi", run, tool_choice=["plain"]))
+asked: t.Messages = "hi"
+new: dict[str, Any] = next(t.agent_loop(model, asked, run, tool_choice=["plain"]))
 history = t.run_agent(t.HttpModel("http://127.0.0.1:1/v1", "m", stream=True), messages, t.search_registry(run, limit=3))
 answer, media = t.Answer(["see:", t.Media(b"", "image/png")], 5), results[0].media[:1]
 schemas = t.build_tool_schemas(run, api_format=t.API_FORMATS[0]) + run.get_schemas(tags=["slow"], strict=True)
@@ -59,7 +60,8 @@ fits: bool = validator.is_valid({}) and t.is_valid(1, {}) and not list(t.iter_er
 value: Any = t.coerce("1", {"type": "integer"}) or t.from_json(int, 5) or t.to_json({1: 2})
 drafts: tuple[str, ...] = (t.DRAFT_2020_12, t.DRAFT_2019_09, t.TOOLCALL_REASON)
 taken: dict[str, Any] = {**t.schema_of(list[int]), **t.parameters_of(plain), "text": t.parse_docstring("x")[0]}
-importers = [t.class_tools(Verdict), t.langchain_tools(), t.openapi_tools({}, timeout=None), t.mcp_tools(["server"])]
+methods: t.ToolList = t.class_tools(Verdict)
+importers = [methods, t.langchain_tools(), t.openapi_tools({}, timeout=None), t.mcp_tools(["server"])]
 registered: list[t.Tool] = registry.register_from_mcp(["server"], namespace="far")
 errors = (t.SchemaError, t.ToolDefinitionError, t.ToolNotFoundError, t.ToolTimeoutError, t.HttpError, t.McpError)
 
