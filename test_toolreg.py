@@ -12268,7 +12268,7 @@ def test_help_names_every_command_with_an_example_that_is_one_of_its_own_and_the
             main([command, "--help"])
         said = " ".join(capsys.readouterr().out.split())
         example = said.partition("example: python toolreg.py ")[2]
-        assert toolreg._options_of(shlex.split(example)).run.__doc__ in said and example.startswith(command)
+        assert toolreg._command_of(shlex.split(example)).run.__doc__ in said and example.startswith(command)
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"toolreg {toolreg.__version__}\n"
@@ -12701,7 +12701,7 @@ def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch,
     forget_models(monkeypatch)
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
+    options = toolreg._command_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
     model = toolreg._model_of(options)
     assert (model.api_format, model._url) == (api_format, url)
     sent = "a-secret" in str(model._headers)
@@ -12781,7 +12781,7 @@ def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypa
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
-    options = toolreg._options_of(["lesson", "2", "--model", "m"])
+    options = toolreg._command_of(["lesson", "2", "--model", "m"])
     model = toolreg._model_of(options, api_format="openai-chat")
     assert model._url == "https://api.openai.com/v1/chat/completions"
 
