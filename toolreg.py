@@ -9019,7 +9019,8 @@ def _found_at(place: str, names: str) -> Any:
         found = functools.reduce(getattr, filter(None, names.split(".")), module)
     except (Exception, SystemExit) as error:
         raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
-    if is_path and os.path.join(folder, file) not in (getattr(module, "__file__", ""), *getattr(module, "__path__", ())):
+    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
+    if is_path and os.path.join(folder, file) not in homes:
         raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
     return found
 
