@@ -572,7 +572,7 @@ def test_the_stream_of_ollama_goes_back_as_its_sdk_takes_it():
     chunks = [{**OLLAMA, "done": False, "done_reason": None},
               {**OLLAMA, "message": {"role": "assistant", "content": ""}}]
     message = collect_stream([ollama.ChatResponse(**chunk) for chunk in chunks])
-    history, calls = toolreg._read_turn(message, "openai-chat")
+    history, calls, _ = toolreg._read_turn(message, "openai-chat")
     assert [(call.name, call.arguments) for call in calls] == CALLS
     assert [(call.function.name, call.function.arguments) for call in ollama.Message(**history[0]).tool_calls] == CALLS
     answers = ToolRegistry([get_weather, add]).respond(message)
