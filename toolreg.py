@@ -5534,10 +5534,10 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    kind, chunk_held, data_held = (
-        chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None) for key in ("type", "chunk", "data"))
-    held = chunk_held if kind == "chunk" else data_held
-    event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
+    kind, *held = (chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None)
+                   for key in ("type", "chunk", "data"))
+    inner = held[kind != "chunk"]
+    event = _on_the_wire(chunk if isinstance(inner, (str, type(None))) else inner)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -5566,19 +5566,16 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
         return old + new
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
-    if isinstance(old or [], list) and isinstance(new, list):
+    if isinstance(old, (list, type(None))) and isinstance(new, list):
         items = list(old or ())
         for item in new:
-            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
-            if at is None:
-                items.append(item)
-            else:
-                items[at] = _added(items[at], item)
+            at = next((at for at, of in enumerate(items) if _goes_on(of, item, items[at + 1:])), len(items))
+            items[at:at + 1] = [_added(of, item) for of in items[at:at + 1]] or [item]
         return items
     return old if new in (None, "") and old is not None else new
 
 
-def _is_piece(item: Any, of: Any, last: bool) -> bool:
+def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
     if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
         return False
@@ -5586,93 +5583,92 @@ def _is_piece(item: Any, of: Any, last: bool) -> bool:
         return False
     if item.get("index") is not None or of.get("index") is not None:
         return item.get("index") == of.get("index")
-    return last and not of.get("signature") and any(key in of for key in _PIECES)
+    return not later and not of.get("signature") and any(key in of for key in _PIECES)
 
 
-# --- chat completions
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
-    parts, reason = list[Any](), None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        whole = not choice.get("delta")
-        delta = {**(choice.get("delta") or choice.get("message") or {})}
-        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
-        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
-        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
-        for entry in entries:
-            _add_delta(entry, [] if whole else calls, calls, latest)
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
-    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
-    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
-    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
-    for call in calls:
-        call["id"], function = call["id"] or _fresh_id(), call["function"]
-        given = function["arguments"]       # None: not even an empty text began them, so there may be none
-        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
-        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
-            function["arguments"] = _CUT
-        elif given in (None, ""):
-            function["arguments"] = "{}"
-    return {**message, "tool_calls": calls} if calls else message
+def _meant(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
+    """Give a call's arguments; what was taken back, or may have been cut before it began, is not to be run."""
+    if is_taken_back or (_says_nothing(arguments) and not all_came):
+        return _CUT
+    return "{}" if arguments in (None, "") else arguments
 
 
 def _says_nothing(arguments: Any) -> bool:
     return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
 
 
-def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
-               latest: dict[Any, dict[str, Any]]) -> None:
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls, parts, reason = list[dict[str, Any]](), list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = {**(choice.get("delta") or choice.get("message") or {}), "role": "assistant"}
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, delta)
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last_is_whole = bool(calls) and _is_whole(calls[-1]["function"]["arguments"])
+    for call in calls:
+        given = call["function"]["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        call["function"]["arguments"] = _meant(given, reason in _TAKEN_BACK, all_came)
+        call["id"] = call["id"] or _fresh_id()
+        del call["index"]
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _is_whole(arguments: Any) -> bool:
+    return bool(arguments) and isinstance(_arguments_of(arguments), dict)
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
-    delta = entry.pop("function", None) or {}
-    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
-    call = _call_meant(entry["id"], index, name, new, before, latest)
+    function, call_id, index = entry.get("function") or {}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = function.get("name") or "", function.get("arguments")
+    call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
-        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
+        call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = _more_arguments(known["arguments"], new)
-    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
-    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+    said = {"name": known["name"] + (name if name != known["name"] else ""),
+            "arguments": _more_arguments(known["arguments"], arguments)}
+    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
+                function=_added(known, function) | said)
 
 
-def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
-                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
+                calls: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Find the call that a delta goes on with; None where it begins one.
 
     Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
     says most; without a name nothing begins; a name after the end of the arguments begins a call.
     """
-    there = latest.get(index) if calls else None
-    known = [call for call in calls if call_id and call["id"] == call_id]
+    known = sorted((call for call in calls if call["id"] == call_id != ""), key=lambda call: call["index"] == index)
+    there = [call for call in calls if call["index"] == index][-1:]
     if not name:
-        if known:
-            return there if any(call is there for call in known) else known[-1]
-        return there or (calls[-1] if calls else None)
-    call = there if there and call_id in ("", there["id"] or call_id) else None
-    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
-        call = known[-1]
-    if call is None and index is None and not call_id and calls:
-        call = calls[-1]
+        return (known or there or calls or [None])[-1]
+    if index is None and not call_id:
+        there = there or calls[-1:]
+    there = [call for call in there if call_id in ("", call["id"] or call_id)]
+    if known and (index is None or name == known[-1]["function"]["name"]):
+        there = there or known
+    call = there[-1] if there else None
     function = call["function"] if call else {}
-    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") in ("{}", new)
-    return None if at_end and not repeated and (new or name != function["name"]) else call
+    repeated = bool(known) and function.get("arguments") in ("{}", arguments)
+    ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
+    return None if ended else call
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
-
-    Some servers say all of them again at the end.
-    """
-    if new == known and isinstance(_arguments_of(known or "x"), dict):
-        return known
-    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all of them again at the end."""
+    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
         return new
@@ -5680,18 +5676,21 @@ def _more_arguments(known: Any, new: Any) -> Any:
 
 
 # --- the other APIs
+# what the events say whose `delta` is a text
+_DELTAS: dict[Any, Callable[[str], dict[str, Any]]] = {
+    "response.function_call_arguments.delta": lambda text: {"arguments": text},
+    "response.output_text.delta": lambda text: {"content": [{"type": "output_text", "text": text}]}}
+
+
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
-            items[at] = {**begun, **event["item"]}
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
-        elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+            items[at] = {**({"status": "in_progress"} if str(kind).endswith("added") else {}), **event["item"]}
+        elif kind in _DELTAS:
+            items[at] = _added(items[at], _DELTAS[kind](event["delta"]))
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
@@ -5699,28 +5698,25 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
-    blocks: dict[int, dict[str, Any]] = {}
+    blocks: dict[Any, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
         kind, at, delta = event.get("type"), event.get("index"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
+        reason = delta.pop("stop_reason", None) or event.get("stop_reason") or reason
+        if "content_block" in event:
+            blocks[at] = event["content_block"]
         elif kind == "content_block_delta":
-            more = {key: value for key, value in delta.items() if key not in ("type", "citation")}
-            blocks[event["index"]].update(_added(blocks[event["index"]], {
-                **more, **({"citations": [delta["citation"]]} if "citation" in delta else {})}))
+            cited = {"citations": [delta.pop("citation")]} if "citation" in delta else {}
+            blocks[at] = _added(blocks[at], {**delta, **cited, "type": None})
         elif kind == "content_block_stop":
             stopped.add(at)
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
-        text = block.pop("partial_json", "").strip()
-        ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
-        if reason in _TAKEN_BACK and "input" in block:
-            block["input"] = _CUT
+        given = block.pop("partial_json", "").strip() or block.get("input")
+        if "name" in block:
+            all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", _meant(given, reason in _TAKEN_BACK, all_came)).arguments
     goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
@@ -5737,8 +5733,10 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         elif call is not None and begun.pop("willContinue", None):
             part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
         if call is not None:
-            pieces = call.pop("partialArgs", ())
-            part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
+            arguments = call.get("args") or {}
+            for piece in call.pop("partialArgs", ()):
+                arguments = _set_in(arguments, re.findall(_STEP, piece["jsonPath"]), piece)
+            part = {**part, "functionCall": {**call, "args": arguments}}
         parts.append(part)
     reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
     for call in [part["functionCall"] for part in parts if "functionCall" in part]:
@@ -5747,25 +5745,19 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": "model", "parts": parts}
 
 
-def _with_partial(arguments: Any, pieces: Iterable[dict[str, Any]]) -> Any:
-    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
-    for piece in pieces:
-        steps = [int(at) if at else name or quoted for name, quoted, at in
-                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
-        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
-        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
-    return arguments
+_STEP = r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]"""             # of a path, as `$.a.b[0]`
 
 
-def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+def _set_in(value: Any, steps: list[tuple[str, str, str]], piece: dict[str, Any]) -> Any:
+    """Set what a piece of arguments says at the place that its steps lead to; text is added to text."""
     if not steps:
+        new = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
         return value + new if isinstance(value, str) and isinstance(new, str) else new
-    step, rest = steps[0], steps[1:]
-    if isinstance(step, int):
-        items = list(value or ())
-        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
-        return items
-    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+    (name, quoted, number), *rest = steps
+    known = dict(enumerate(value or ())) if number else {**(value or {})}
+    step = int(number) if number else name or quoted
+    known[step] = _set_in(known.get(step), rest, piece)
+    return list(known.values()) if number else known
 
 
 # the keys that events have, and what puts events together
