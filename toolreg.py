@@ -5586,7 +5586,7 @@ def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     return not later and not of.get("signature") and any(key in of for key in _PIECES)
 
 
-def _meant(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
+def _to_run(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
     """Give a call's arguments; what was taken back, or may have been cut before it began, is not to be run."""
     if is_taken_back or (_says_nothing(arguments) and not all_came):
         return _CUT
@@ -5618,7 +5618,7 @@ def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     for call in calls:
         given = call["function"]["arguments"]       # None: not even an empty text began them, so there may be none
         all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
-        call["function"]["arguments"] = _meant(given, reason in _TAKEN_BACK, all_came)
+        call["function"]["arguments"] = _to_run(given, reason in _TAKEN_BACK, all_came)
         call["id"] = call["id"] or _fresh_id()
         del call["index"]
     return {**message, "tool_calls": calls} if calls else message
@@ -5653,7 +5653,7 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     known = sorted((call for call in calls if call["id"] == call_id != ""), key=lambda call: call["index"] == index)
     there = [call for call in calls if call["index"] == index][-1:]
     if not name:
-        return (known or there or calls or [None])[-1]
+        return next(reversed(known or there or calls), None)
     if index is None and not call_id:
         there = there or calls[-1:]
     there = [call for call in there if call_id in ("", call["id"] or call_id)]
@@ -5667,7 +5667,7 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; an object stays one, as it has to go back. Some say all of them again at the end."""
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
     if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
@@ -5716,7 +5716,7 @@ def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
         given = block.pop("partial_json", "").strip() or block.get("input")
         if "name" in block:
             all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
-            block["input"] = ToolCall("", "", _meant(given, reason in _TAKEN_BACK, all_came)).arguments
+            block["input"] = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came)).arguments
     goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
@@ -6080,7 +6080,6 @@ _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _NOT_IN_HEADER = r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
-_HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
 _REDIRECTS: dict[str, tuple[int, ...]] = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
 _EVENT_FIELDS = {"event": ".*", "data": ".*", "id": r"[^\0]*", "retry": "[0-9]{1,9}"}      # any other field is skipped
 
@@ -6099,25 +6098,21 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """A URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what. No error shows it: it may hold a password."""
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
         from urllib.parse import urljoin
         try:
             found = re.fullmatch(_URL, urljoin(base, url))
         except ValueError:                  # urljoin is as strict, but only here and there
             found = None
-        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-        usual = _PORTS[scheme.lower()]
-        self.host, self.port = host.strip("[]"), int(port or usual)
-        self.path = path if path.startswith("/") else f"/{path}"
-        if not host or self.port > 65_535:
+        if found is None or int(found[3] or 0) > 65_535:
             raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
-
-    def __str__(self) -> str:
-        return self.origin
+        scheme, host, port, path = found[1].lower(), found[2].lower(), found[3], found[4] or ""
+        self.host, self.port = host.strip("[]"), int(port or _PORTS[scheme])
+        self.path = path if path.startswith("/") else f"/{path}"
+        self.name = host if self.port == _PORTS[scheme] else f"{host}:{self.port}"      # as the header `host` has it
+        self.origin = f"{scheme}://{self.name}"
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6130,27 +6125,20 @@ def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) 
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
-@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
-def _tls_context(*_trusted: str | None) -> Any:
-    import ssl
-    return ssl.create_default_context()     # which reads the two variables itself
-
-
 def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
     from base64 import b64encode
     from urllib.parse import unquote
     from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
-    proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
+    proxies, scheme = getproxies_environment(), target.origin.partition(":")[0]
     url = proxies.get(scheme) or proxies.get("all") or ""
-    if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
+    if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?:http://)?(?:(.*)@)?([^@/]+)/?", url, re.IGNORECASE)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
-    user, _, password = (parts[1] or "").partition(":")
-    login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+    login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
+    return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6160,16 +6148,29 @@ def _seconds_to(deadline: float) -> float:
     return min(left, 1e6)       # sockets and locks take no infinity
 
 
-def _connected(target: _Target, deadline: float) -> Any:
-    """Give a socket that is connected to one of the addresses of a host."""
+def _connection(target: _Target, deadline: float) -> tuple[Any, str, dict[str, str]]:
+    """Give (what connects to a target, what it is to be asked for, the headers that this needs)."""
+    import http.client
     import socket
-    fault = OSError(f"{target.host} has no address")
-    for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
-        try:
-            return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
-        except OSError as error:
-            fault = error
-    raise fault
+    proxy, hello = _proxy_of(target)
+    place, is_plain = proxy or target, target.origin.startswith("http:")
+
+    def connect(*_usual: Any) -> Any:       # on purpose not the usual one: there each address has the whole timeout
+        fault = OSError(f"{place.host} has no address")
+        for *_, (host, port, *_rest) in socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM):
+            try:
+                return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
+            except OSError as error:
+                fault = error
+        raise fault
+    make = http.client.HTTPConnection if is_plain else http.client.HTTPSConnection
+    connection: Any = make(place.host, place.port, timeout=_seconds_to(deadline))
+    connection._create_connection = connect
+    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
+        return connection, target.origin + target.path, hello
+    if proxy:
+        connection.set_tunnel(target.host, target.port, hello)
+    return connection, target.path, {}
 
 
 class _Wire(io.RawIOBase):
@@ -6188,26 +6189,9 @@ class _Wire(io.RawIOBase):
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
 
-    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+    def sendall(self, data: bytes) -> None:
         self.socket.settimeout(_seconds_to(self.deadline))
-        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
-
-    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
-        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
-        if tunnel is not None:
-            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
-            self.send("CONNECT", name, {"host": name, **tunnel})
-            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
-            while self.readline(65_536).strip():
-                pass
-            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
-            if status is None or status[1][:1] != b"2":
-                said = first[:80].decode("ascii", "replace").strip()
-                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        self.socket.settimeout(_seconds_to(self.deadline))
-        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
+        self.socket.sendall(data)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6223,20 +6207,15 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
               watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
-    proxy, hello = _proxy_of(target)
-    is_plain, path = target.origin.startswith("http:"), target.path
-    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
-    if body or method in ("POST", "PUT", "PATCH"):
-        sent["content-length"] = str(len(body))
-    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
-        sent, path = sent | hello, target.origin + path
     try:
-        with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
-              http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
+        connection, asked, hello = _connection(target, deadline)
+        sent = {**headers, **hello, "host": target.name, "connection": "close", "accept-encoding": "identity"}
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(contextlib.closing(connection)).connect()
+            wire = connection.sock = _Wire(connection.sock, deadline)
             watch(wire)
-            if not is_plain:
-                wire.secure(target, hello if proxy else None)
-            wire.send(method, path, sent, body)
+            connection.request(method, asked, body or None, {name: sent[name].encode() for name in sent})
+            answer = opened.enter_context(http.client.HTTPResponse(wire, method=method))    # type: ignore[arg-type]
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6244,28 +6223,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
             if answer.length:               # read1 does not mind an end that comes too early
                 raise http.client.IncompleteRead(b"", answer.length)
     except TimeoutError as error:
-        raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
+        raise ToolTimeoutError(f"{target.origin}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
-
-
-def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator[bytes]:
-    """Yield what gzip or deflate packed, at most 64 KiB at a time: a few bytes may hold gigabytes."""
-    import zlib
-    unpacker: Any = None
-    try:
-        for piece in pieces:
-            while piece:
-                if unpacker is None or unpacker.eof:        # gzip may come in several parts
-                    is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
-                    unpacker = zlib.decompressobj(-15 if is_raw else 47)
-                if part := unpacker.decompress(piece, 65_536):
-                    yield part
-                piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
-    except zlib.error:
-        raise HttpError(f"{target}: the answer is not {coding}, as it says") from None
-    if unpacker and not unpacker.eof:
-        raise HttpError(f"{target}: the answer was cut short")
+        raise HttpError(f"{target.origin}: {_error_text(error)[:200]}") from error
 
 
 class _Response:
@@ -6273,22 +6233,18 @@ class _Response:
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
-        self.status: int = answer.status
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
-        self.target, self._reason, self._exchange = target, answer.reason[:80], exchange
-
-    def close(self) -> None:
-        self._exchange.close()
+        self.charset: str = answer.headers.get_content_charset("utf-8")
+        self.target, self.status, self._reason = target, int(answer.status), answer.reason[:80]
+        self.close, self._exchange = exchange.close, exchange
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, unpacked, as it comes; one that was cut short ends with an HttpError."""
-        pieces: Iterator[bytes] = self._exchange
-        for coding in reversed(re.split(r"[\s,]+", self.headers.get("content-encoding", "").lower())):
-            if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-                raise HttpError(f"{self.target}: the answer is packed with {_shown(coding)}, which nobody asked for")
-            if coding not in ("", "identity"):
-                pieces = _unpacked(pieces, coding.removeprefix("x-"), self.target)
-        yield from pieces
+        """Yield the body as it comes; one that was cut short ends with an HttpError."""
+        coding, origin = self.headers.get("content-encoding", "identity"), self.target.origin
+        for piece in self._exchange:
+            if coding.lower() != "identity":
+                raise HttpError(f"{origin}: the answer is packed by {_shown(coding)}, which nobody asked for")
+            yield piece
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -6297,14 +6253,13 @@ class _Response:
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
-                    raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
+                    raise HttpError(f"{self.target.origin}: the answer is larger than {limit} bytes")
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
         """Read bytes of the body in the charset that the answer names, UTF-8 where it names none that is known."""
-        charset = re.search(r"(?i);\s*charset\s*=\s*[\"']?([\w.:-]+)", self.headers.get("content-type", ""))
         try:
-            return _printable(body.decode(charset[1] if charset else "utf-8", "replace"))
+            return _printable(body.decode(self.charset, "replace"))
         except (LookupError, ValueError):
             return body.decode("utf-8", "replace")
 
@@ -6319,14 +6274,14 @@ class _Response:
                 yield line.decode("utf-8", "replace")
                 line = bytearray(other)
             if len(line) > limit:
-                raise HttpError(f"{self.target}: a line is longer than {limit} bytes")
+                raise HttpError(f"{self.target.origin}: a line is longer than {limit} bytes")
         if line:
             yield line.decode("utf-8", "replace")
 
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._reason}: {self.text_of(body)}"
+        words = f"{self.target.origin} answered {self.status} {self._reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -6339,8 +6294,6 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
     target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
-    if not re.fullmatch(_HEADER_NAME, method):
-        raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
         response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
@@ -6352,9 +6305,9 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
             if before.origin.startswith("https:") and target.origin.startswith("http:"):
-                raise HttpError(f"{before}: redirects from https to http")
-            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, b""
-    raise HttpError(f"{target}: redirected more than {redirects} times")
+                raise HttpError(f"{before.origin}: redirects from https to http")
+            sent, body = _HEADERS, b""
+    raise HttpError(f"{target.origin}: redirected more than {redirects} times")
 
 
 def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, int | None]]:
@@ -8207,7 +8160,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_Target(self._url))
+        self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
