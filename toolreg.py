@@ -6111,7 +6111,8 @@ class _Target:
         scheme, host, port, path = found[1].lower(), found[2].lower(), found[3], found[4] or ""
         self.host, self.port = host.strip("[]"), int(port or _PORTS[scheme])
         self.path = path if path.startswith("/") else f"/{path}"
-        self.name = host if self.port == _PORTS[scheme] else f"{host}:{self.port}"      # as the header `host` has it
+        self.address = f"{host}:{self.port}"
+        self.name = self.address.removesuffix(f":{_PORTS[scheme]}")         # as the header `host` has it
         self.origin = f"{scheme}://{self.name}"
 
 
@@ -6148,29 +6149,16 @@ def _seconds_to(deadline: float) -> float:
     return min(left, 1e6)       # sockets and locks take no infinity
 
 
-def _connection(target: _Target, deadline: float) -> tuple[Any, str, dict[str, str]]:
-    """Give (what connects to a target, what it is to be asked for, the headers that this needs)."""
-    import http.client
+def _connected(target: _Target, deadline: float) -> Any:
+    """Give a socket that is connected to one of the addresses of a host, all of which share the deadline."""
     import socket
-    proxy, hello = _proxy_of(target)
-    place, is_plain = proxy or target, target.origin.startswith("http:")
-
-    def connect(*_usual: Any) -> Any:       # on purpose not the usual one: there each address has the whole timeout
-        fault = OSError(f"{place.host} has no address")
-        for *_, (host, port, *_rest) in socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM):
-            try:
-                return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
-            except OSError as error:
-                fault = error
-        raise fault
-    make = http.client.HTTPConnection if is_plain else http.client.HTTPSConnection
-    connection: Any = make(place.host, place.port, timeout=_seconds_to(deadline))
-    connection._create_connection = connect
-    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
-        return connection, target.origin + target.path, hello
-    if proxy:
-        connection.set_tunnel(target.host, target.port, hello)
-    return connection, target.path, {}
+    fault = OSError(f"{target.host} has no address")
+    for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
+        try:
+            return socket.create_connection((str(host), int(port)), _seconds_to(deadline))
+        except OSError as error:
+            fault = error
+    raise fault
 
 
 class _Wire(io.RawIOBase):
@@ -6189,9 +6177,22 @@ class _Wire(io.RawIOBase):
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
 
-    def sendall(self, data: bytes) -> None:
+    def send(self, first: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{first} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers), "\r\n"]
         self.socket.settimeout(_seconds_to(self.deadline))
-        self.socket.sendall(data)
+        self.socket.sendall("\r\n".join(lines).encode() + body)
+
+    def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
+        """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        import ssl
+        if tunnel is not None:
+            self.send(f"CONNECT {target.address}", {"host": target.address, **tunnel})
+            first, *_ = *iter(lambda: self.readline(65_536).strip(), b""), b""      # and no byte of the server's
+            if not re.match(rb"HTTP/1\.[01] 2", first):
+                raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}")
+        context = ssl.create_default_context()
+        self.socket.settimeout(_seconds_to(self.deadline))
+        self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
     def hang_up(self) -> None:
         """End the exchange from any thread: one that waits in a read comes to the end of the bytes."""
@@ -6207,15 +6208,20 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
               watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
+    proxy, hello = _proxy_of(target)
+    is_plain, asked = target.origin.startswith("http:"), target.path
+    sent = {**headers, "host": target.name, "connection": "close", "accept-encoding": "identity"}
+    if body or method in ("POST", "PUT", "PATCH"):
+        sent["content-length"] = str(len(body))
+    if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
+        sent, asked = sent | hello, target.origin + asked
     try:
-        connection, asked, hello = _connection(target, deadline)
-        sent = {**headers, **hello, "host": target.name, "connection": "close", "accept-encoding": "identity"}
-        with contextlib.ExitStack() as opened:
-            opened.enter_context(contextlib.closing(connection)).connect()
-            wire = connection.sock = _Wire(connection.sock, deadline)
+        with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
+              http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
-            connection.request(method, asked, body or None, {name: sent[name].encode() for name in sent})
-            answer = opened.enter_context(http.client.HTTPResponse(wire, method=method))    # type: ignore[arg-type]
+            if not is_plain:
+                wire.secure(target, hello if proxy else None)
+            wire.send(f"{method} {asked}", sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
