@@ -5835,30 +5835,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base)
-                          if base.__module__ != "builtins")             # Python's own methods are no tools
-    methods = [name for name in names
-               if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
+                          if base.__module__ != "builtins" and not name.startswith("_"))    # Python's own are no tools
+    statics = {name: inspect.getattr_static(owner, name, None) for name in names}
+    methods = [name for name in names if _is_method(statics[name])]
     if not methods:
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
-    wanted = _methods_in("include", include, methods) if include is not None else methods
-    unwanted = _methods_in("exclude", exclude or (), methods)
+    wanted = _methods_in(methods if include is None else include, methods)
+    unwanted = _methods_in(exclude or (), methods)
     chosen = [name for name in methods if name in wanted and name not in unwanted]
-    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
-        cls_or_instance = owner()
-    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in chosen])
+    bound = [name for name in chosen if not isinstance(statics[name], (staticmethod, classmethod))]
+    needs_no_values = _caught(lambda: inspect.signature(owner).bind()).error is None and not inspect.isabstract(owner)
+    holder = owner() if cls_or_instance is owner and bound and needs_no_values else cls_or_instance
 
-
-def _needs_no_values(owner: type) -> bool:
-    try:
-        inspect.signature(owner).bind()
-    except (TypeError, ValueError):
-        return False
-    return not inspect.isabstract(owner)
-
-
-def _needs_instance(owner: type, method: str) -> bool:
-    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
+    def make(method: str, name: str) -> Tool:
+        if holder is owner and method in bound:
+            raise ToolDefinitionError(f"needs an instance (write {owner.__name__}(…) for the class)")
+        return Tool.from_function(getattr(holder, method), name=name, metadata=ToolMetadata(source="class"))
+    return _make_tools(owner.__name__, [(name, functools.partial(make, name)) for name in chosen])
 
 
 def _is_method(static: Any) -> bool:
@@ -5867,19 +5860,12 @@ def _is_method(static: Any) -> bool:
             or (callable(static) and hasattr(type(static), "__get__")))
 
 
-def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[str]:
-    wanted = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in wanted if name not in methods]
+def _methods_in(given: Iterable[str], methods: list[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in names if name not in methods]
     if unknown:
-        raise ToolDefinitionError(f"{option}: there is no public method {_listed(unknown)} "
-                                  f"(there are: {_listed(methods)})")
-    return wanted
-
-
-def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
-        raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
-    return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
+        raise ToolDefinitionError(f"there is no public method {_listed(unknown)} (there are: {_listed(methods)})")
+    return names
 
 
 ToolRegistry.register_from_class = _registers(class_tools)
@@ -5918,20 +5904,26 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
         hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
     for parameter, (kinds, needed) in hidden.items():
         if needed and kinds & _FROM_A_GRAPH:
             raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
-    if hidden:
-        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
+        if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}:
+            takes.declared[parameter] = needed
+    takes.declared[_CALL_ID] = False
+    closed = {"additionalProperties": False} if hidden else {}              # nothing hidden is sent
+    ids = [parameter for parameter, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+    metadata = ToolMetadata(source="langchain", tags=frozenset(tool.tags or ()))
+    return Tool(name, tool.description or "", {**parameters, **closed}, _langchain_call(tool, ids), metadata,
+                _binder(takes, _as_it_is, checked=False))
 
 
 def _langchain_parameters(tool: Any) -> dict[str, Any]:
     """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return {**shown}
+        return shown
     said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
     schema: dict[str, Any] = {
         "type": "object", "properties": {}, "additionalProperties": False,
@@ -5949,27 +5941,17 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
-    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
-             for name, notes, needed in rows]
-    return {name: (kinds, needed) for name, kinds, needed in found
-            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+    hidden = {}
+    for name, notes, needed in rows:
+        plain = [typing.get_origin(note) or note for note in notes]
+        classes = [note if isinstance(note, type) else type(note) for note in plain]
+        kinds = {base.__name__ for cls in classes for base in cls.__mro__}
+        if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg")):
+            hidden[name] = kinds, needed
+    return hidden
 
 
-def _classes_of(note: Any) -> tuple[type, ...]:
-    note = typing.get_origin(note) or note
-    return note.__mro__ if isinstance(note, type) else type(note).__mro__
-
-
-def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
-    takes = _Takes({}, {*hidden, _CALL_ID})
-    takes.rest.append(Any)                  # the schema says which names there are
-    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
-                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
-    return _binder(takes, _as_it_is, checked=False)
-
-
-def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
-    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
@@ -5982,36 +5964,26 @@ def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> C
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(await tool.ainvoke(given(arguments)))
+        try:
+            value = await tool.ainvoke(given(arguments))
+        except Exception as error:
+            value = error
+        return _langchain_answer(value)
 
     def invoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(tool.invoke(given(arguments)))
+        outcome = _caught(tool.invoke, given(arguments))
+        return _langchain_answer(outcome.error or outcome.value)
     is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
-@contextlib.contextmanager
-def _tool_exceptions() -> Iterator[None]:
-    """Let the text of a ToolException go to the model as it is."""
-    try:
-        yield
-    except Exception as error:
-        if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
-            raise ToolError(str(error)) from error
-        raise
-
-
-def _is_command(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_command, value))
-    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
-
-
 def _langchain_answer(value: Any) -> Any:
-    """Read a ToolMessage; any other value is the tool's own."""
-    if _is_command(value):
+    """Read a ToolMessage, or what was raised; any other value is the tool's own."""
+    if isinstance(value, BaseException):
+        if any(cls.__name__ == "ToolException" for cls in type(value).__mro__):     # whose text is for the model
+            raise ToolError(str(value)) from value
+        raise value
+    if any(type(each).__module__ == "langgraph.types" for each in (value if isinstance(value, list) else [value])):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
@@ -6026,15 +5998,11 @@ def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
     """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
     return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
              "name": result.name, "status": "error" if result.is_error else "success",
-             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
-            for result in results]
+             **({"artifact": result.value} if _caught(_is_artifact, result).value else {})} for result in results]
 
 
-def _is_artifact(value: Any, content: str) -> bool:
-    try:
-        return value is not None and _is_json(value) and _content_of(value) != content
-    except RecursionError:
-        return False
+def _is_artifact(result: ToolResult) -> bool:
+    return result.value is not None and _is_json(result.value) and _content_of(result.value) != result.content
 
 
 def _message_of_langchain(message: Any) -> dict[str, Any]:
