@@ -2248,6 +2248,8 @@ class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read
         lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
     user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
     no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
+    pictures: Callable[[list[str]], list[dict[str, Any]]] = staticmethod(           # of data URLs: for who sees
+        lambda urls: [])                    # nothing where results themselves hold them
     translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
         lambda message, messages, parts: messages)          # into another spelling, that of `parts`
 
@@ -2294,7 +2296,9 @@ _APIS["openai-chat"] = _Format(
     results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
          **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results])
+        for result in results],
+    pictures=lambda urls: [{"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": url}} for url in urls]}])
 
 
 # what chapters do where this section does not go on
@@ -2394,6 +2398,19 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
     for result in results:
         _check_copy(result)
     return api.results(results) if results else []
+
+
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def _data_url(media: Media) -> str:
+    return f"data:{media.media_type};base64,{to_json(media.data)}"
+
+
+def _picture_messages(results: list[ToolResult], api: _Format) -> list[dict[str, Any]]:
+    """Give what shows a model the images of results, after all of them, where an API's results are text only."""
+    seen = [_data_url(media) for result in results for media in result.media if media.media_type in _PICTURES]
+    return api.pictures(seen) if seen else []
 
 
 _CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
@@ -3364,7 +3381,8 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     """Let a model and its tools talk until it answers without a call; yield every new message.
 
     `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
-    tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
+    tools and tool_choice come in the wire shape, and are left out where there are no tools; where it has a true
+    `sees_images`, chat completions show it the images of results in a user message after them. A turn is one
     call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required", a tool's name or
     a list of names; all but the first two hold until a call fitted. `api_format`: the model's own, else openai-chat.
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
@@ -3476,6 +3494,8 @@ class _Run:
             last = self.history.pop()       # Anthropic wants results before anything else
             at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
             new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
+        if getattr(self.model, "sees_images", False):
+            new += _picture_messages(results, self.api)
         self.history += new
         return new
 
@@ -5289,7 +5309,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 3 8 spellings
+#    uses 1 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5298,14 +5318,13 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
 
 # https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
 _RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
-    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
-                    lambda url: {"type": "input_image", "image_url": url}),
+    **dict.fromkeys(_PICTURES, lambda url: {"type": "input_image", "image_url": url}),
     "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
 
 
 def _responses_output(result: ToolResult) -> Any:
     text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
+    parts = [_RESPONSES_MEDIA[media.media_type](_data_url(media))
              for media in result.media if media.media_type in _RESPONSES_MEDIA]
     return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
 
@@ -5381,8 +5400,7 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
 
 
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
-_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
-                    "application/pdf": "document"}
+_ANTHROPIC_MEDIA = {**dict.fromkeys(_PICTURES, "image"), "application/pdf": "document"}
 
 
 def _anthropic_content(result: ToolResult) -> Any:
@@ -5504,7 +5522,9 @@ _APIS["ollama"] = _Format(**vars(_APIS["openai-chat"]) | {
     "call": lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
     "results": lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         "tool_name": _legal(result.name)} for result in results]})
+         "tool_name": _legal(result.name)} for result in results],
+    "pictures": lambda urls: [
+        {"role": "user", "content": "", "images": [url.partition(",")[2] for url in urls]}]})
 API_FORMATS += ("ollama",)
 
 
@@ -8203,15 +8223,17 @@ class HttpModel:
     `base_url`: what the API's SDK takes, as https://api.openai.com/v1 · `headers`: sent too, as Azure's api-key ·
     `timeout`: seconds for the answer, all tries and pauses included · `stream`: let the text come in pieces,
     `on_delta` gets each · `retries`: after 429, 5xx and lost connections, unless `on_delta` got text already ·
-    `options`: sent too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
+    `sees_images`: show it the images of results, in chat completions by a user message after them · `options`: sent
+    too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
     """
 
     def __init__(self, base_url: str, model: str, *, api_format: str = "openai-chat", api_key: str | None = None,
                  headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
-                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
+                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, sees_images: bool = False,
+                 **options: Any) -> None:
         _APIS[api_format]                   # raises where there is none
         self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
-        self.timeout, self.retries, self.on_delta = timeout, retries, on_delta
+        self.timeout, self.retries, self.on_delta, self.sees_images = timeout, retries, on_delta, sees_images
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
