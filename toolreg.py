@@ -2124,7 +2124,7 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
 # 7. Messages: what travels
 #    uses 1
 # ---------------------------------------------------------------------------
-@dataclass(init=False)
+@dataclass
 class ToolCall:
     """What a model asks for: run the tool `name` with `arguments`.
 
@@ -2139,10 +2139,7 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] | str
 
-    def __init__(self, id: str, name: str, arguments: Any) -> None:
-        self.id, self.name, self.arguments = id, name, _arguments_of(arguments)
-
-    def __post_init__(self) -> None:        # for a dataclass that is made of this one, and has an __init__ of its own
+    def __post_init__(self) -> None:
         self.arguments = _arguments_of(self.arguments)
 
 
@@ -2150,17 +2147,14 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given, once=True)
+            value = _read_json(given, once=True) if given.strip() else None
         except ValueError:
-            return given if given.strip() else {}
-        if type(value) is dict or value is None:
-            return value or {}
-        inner = _arguments_of(value, wraps - 1) if wraps and type(value) is str else value
-        return inner if type(inner) is dict else given
-    if given is None:
-        return {}
+            return given
+        if wraps and type(value) is not dict:
+            value = _arguments_of(value, wraps - 1)
+        return value if type(value) is dict else given
     try:                                    # copied: a tool that changes its arguments must not change a message
-        return _copied(dict(given)) if isinstance(given, Mapping) else _write_json(given)
+        return _copied(dict(given or {})) if isinstance(given, (Mapping, type(None))) else _write_json(given)
     except (TypeError, ValueError, RecursionError):
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
@@ -2168,25 +2162,18 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text, once=True)
+        return f"{_shown(_read_json(text, once=True))} is not an object"
     except ValueError as error:
         return str(error)
-    return f"{_shown(value)} is not an object"
 
 
-class Media:
+class Media(types.SimpleNamespace):
     """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
 
     def __init__(self, data: bytes, media_type: str) -> None:
         if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
             raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
         self.data, self.media_type = bytes(data), media_type
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Media) and (self.data, self.media_type) == (other.data, other.media_type)
-
-    def __hash__(self) -> int:
-        return hash((self.data, self.media_type))
 
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
@@ -2203,8 +2190,7 @@ class Answer(NamedTuple):
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
-    `reason` is what the model gave as its `toolcall_reason`, or None · `media`: what is no text; `content` has a line
-    for each · `seconds`: how long the call took.
+    `reason`: the call's `toolcall_reason` · `media`: what is no text; `content` has a line for each · `seconds` it took
     """
 
     tool_call_id: str
@@ -2234,73 +2220,65 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {got})'}")
 
 
-class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read each annotation at import
-    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
-
-    parts: str | None                       # where a message has its calls; None: they are items on their own
-    word: Callable[[str], Any]              # a choice: auto, none or required
-    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
-    call: Callable[[ToolCall], dict[str, Any]]
-    turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
-    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
-    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
-    answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
-        lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
-    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
-    pictures: Callable[[list[str]], list[dict[str, Any]]] = staticmethod(           # of data URLs: for who sees
-        lambda urls: [])                    # nothing where results themselves hold them
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
-        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
-
-
-_APIS: dict[str, _Format] = _Formats()
-
-
 def _chat_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "function": {"name": name}} for name in names]
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
     return allowed if len(tools) > 1 else tools[0]
 
 
-def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
-    """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
-    if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
-        return None
-    kept = {key: value for key, value in message.items() if key == "content" or value not in (None, [])}
-    if not calls:
-        kept.pop("tool_calls", None)
-        return [{"role": "assistant", **kept, "content": kept.get("content") or ""}]
-    again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
-    return [{"role": "assistant", **kept, "tool_calls": again}]
-
-
-def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    again, function = {**entry, "id": call.id, "type": entry.get("type") or "function"}, entry.get("function")
-    if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name)}
+def _chat_again(entry: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
+    """Give the next call as it came, but for what no server takes back."""
+    call, function = next(calls), entry.get("function")
+    again = {**entry, "id": call.id, "type": entry.get("type") or "function"}
+    if function is not None:                # else it is none of a function
+        function = function if isinstance(function, dict) else {}
+        arguments = function.get("arguments", "{}")
         if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
-            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
-    elif function is not None:              # nonsense, of which the result says that there is no such tool
-        again["function"] = {"name": _legal(call.name), "arguments": "{}"}
+            arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
+        again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
     return again
 
 
-_APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, names=_chat_choice,
-    call=lambda call: {"id": call.id, "type": "function",
-                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
-    turn=_chat_turn,
-    # content "" on purpose: some servers fail on null
-    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
-    results=lambda results: [
+def _chat_message(said: dict[str, Any], calls: list[Any]) -> list[dict[str, Any]]:
+    """Give the message of what was said, as it came, and of spelled calls; content "" since some servers fail on null."""
+    whole = {"role": "assistant", **said, "tool_calls": calls}
+    if not calls:
+        whole["content"] = said.get("content") or ""
+    return [{key: value for key, value in whole.items() if key == "content" or value not in (None, [])}]
+
+
+def _chat_pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
+    """Give the images of results, whose messages take only text, as a message of the user."""
+    images = [{"type": "image_url", "image_url": {"url": _data_url(media)}}
+              for result in results for media in result.media if media.media_type in _PICTURES]
+    return [{"role": "user", "content": images}] if images else []
+
+
+class _Format(types.SimpleNamespace):
+    """How an API spells what travels: chat completions here; the chapters of other APIs say what is otherwise."""
+
+    parts: str | None = "tool_calls"        # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any] = str        # a choice: auto, none or required
+    names: Callable[[list[str]], Any] = staticmethod(_chat_choice)      # a choice: the tool of this name, or one of these
+    call: Callable[[ToolCall], dict[str, Any]] = staticmethod(lambda call: {
+        "id": call.id, "type": "function", "function": {"name": _legal(call.name), "arguments": _text(call)}})
+    again: Callable[[Any, Iterator[ToolCall]], Any] = staticmethod(_chat_again)     # a part as it came, or the next call
+    said: Callable[[str], list[Any]] = staticmethod(lambda text: [])    # a text, as parts
+    message: Callable[[Any, list[Any]], list[dict[str, Any]]] = staticmethod(_chat_message)     # of what was said, and parts
+    results: Callable[[list[ToolResult]], list[dict[str, Any]]] = staticmethod(lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
          **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results],
-    pictures=lambda urls: [{"role": "user", "content": [
-        {"type": "image_url", "image_url": {"url": url}} for url in urls]}])
+        for result in results])
+    pictures: Callable[[list[ToolResult]], list[dict[str, Any]]] = staticmethod(_chat_pictures)     # if not in results
+    answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
+        lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
+    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
+    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
+    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
+        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
 
 
+_APIS: dict[str, _Format] = _Formats({"openai-chat": _Format()})
 # what chapters do where this section does not go on
 _CHAPTERS_DO: dict[str, Callable[..., Any]] = {}
 
@@ -2335,8 +2313,7 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
     """Spell tools with parts that are not copied."""
     spell, schemas = _TOOL[api_format], []
     for tool in tools:
-        known = tool.metadata
-        parameters = tool.parameters
+        known, parameters = tool.metadata, tool.parameters
         if "$schema" in parameters and api_format in _APIS:
             parameters = _by_chapter("$schema", '"$schema"', SchemaError)(parameters)
         parameters = _object_root(parameters, merged=api_format in _APIS)
@@ -2344,8 +2321,9 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
         if asked:
             parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
-        spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
+        spelled = spell(tool, {"name": tool.name, "description": in_words}, parameters,
+                        strict if known.strict is None else known.strict)
+        more = known.extra.get(api_format)
         schemas.append(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled))
     return schemas
 
@@ -2353,9 +2331,9 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     if merged:
-        branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if word in parameters), None)
-        if branched:
-            parameters = _by_chapter("branches-at-the-root", f'"{branched}" at the root', SchemaError)(parameters)
+        for word in ("$ref", "allOf", "anyOf", "oneOf"):
+            if word in parameters:
+                parameters = _by_chapter("branches-at-the-root", f'"{word}" at the root', SchemaError)(parameters)
         parameters = {keyword: value for keyword, value in parameters.items() if keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
@@ -2374,9 +2352,9 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 
     gemini: as `toolConfig`.
     """
-    api, word = _APIS[api_format], "required" if choice == "any" else choice
-    if word in ("auto", "none", "required"):
-        return api.word(str(word))
+    api = _APIS[api_format]
+    if choice in ("auto", "none", "required", "any"):
+        return api.word("required" if choice == "any" else choice)
     names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
     if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
         raise ValueError(_NO_CHOICE.format(_shown(choice)))
@@ -2386,9 +2364,10 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 # --- messages out
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    calls, api = list(calls), _APIS[api_format]
-    messages: list[dict[str, Any]] = api.assistant("", [api.call(call) for call in calls]) if calls else []
-    return list(map(_encodable, messages))
+    api, spelled = _APIS[api_format], []
+    for call in calls:
+        spelled.append(_encodable(api.call(call)))
+    return api.message({"content": ""}, spelled) if spelled else []
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
@@ -2400,6 +2379,8 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
     return api.results(results) if results else []
 
 
+_CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
+_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -2407,28 +2388,18 @@ def _data_url(media: Media) -> str:
     return f"data:{media.media_type};base64,{to_json(media.data)}"
 
 
-def _picture_messages(results: list[ToolResult], api: _Format) -> list[dict[str, Any]]:
-    """Give what shows a model the images of results, after all of them, where an API's results are text only."""
-    seen = [_data_url(media) for result in results for media in result.media if media.media_type in _PICTURES]
-    return api.pictures(seen) if seen else []
-
-
-_CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
-_AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
-
-
 def _text(call: ToolCall) -> str:
     return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
 
 
-def _object(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
-    return {} if isinstance(call.arguments, str) else call.arguments
+def _object(call: ToolCall, kept: bool = False) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what is wrong with a text is told by the result.
 
-
-def _kept(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for a history of objects: a text in one of its own, so that it is never read as {} again."""
-    return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
+    `kept`: for a history, where a text stays in an object of its own, so that it is never read as {} again.
+    """
+    if isinstance(call.arguments, str):
+        return {_AS_TEXT: call.arguments} if kept else {}
+    return call.arguments
 
 
 def _legal(text: str, longest: int = 64) -> str:
@@ -2446,8 +2417,8 @@ def _is_made_up(call_id: str) -> bool:
 
 # --- calls in
 # reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
-_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
-                        "model_context_window_exceeded", "incomplete"))
+_CUT_SHORT = frozenset("length model_length max_tokens max_output_tokens model_context_window_exceeded "
+                       "incomplete".split())
 _TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
                         "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
 _PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
@@ -2469,20 +2440,21 @@ def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list
     """Give (the format to answer in, the calls)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
-    calls = _chat_calls(response)
-    if calls is not None:                   # most often
-        return api_format or "openai-chat", calls
-    return _calls_in(*_message_in(_on_the_wire(response)), api_format)
+    calls = _chat_calls(response)           # most often
+    return (api_format or "openai-chat", calls) if calls is not None else _read(_on_the_wire(response), api_format)[:2]
 
 
-def _calls_in(message: Any, reasons: set[str], api_format: str | None = None) -> tuple[str, list[ToolCall]]:
-    """Give (the format to answer in, the calls) of a message on the wire that ended for these reasons."""
-    spelled, calls = "openai-chat", _chat_calls(message)
+def _read(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
+    """Give (the format to answer in, the calls, the message that holds them, why it ended) of what is on the wire."""
+    spelled, calls, message, reasons = "openai-chat", _chat_calls(response), response, set[str]()
+    if calls is None:
+        message, reasons = _message_in(response)
+        calls = _chat_calls(message)
     if calls is None:
         spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
     taken_back, cut_short = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or spelled, [
-        replace(call, arguments=_CUT) if taken_back or (cut_short and not call.arguments) else call for call in calls]
+    return api_format or spelled, [replace(call, arguments=_CUT) if taken_back or (
+        cut_short and not call.arguments) else call for call in calls], message, reasons
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2494,12 +2466,10 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
     calls = []
     try:
         for entry in entries:
-            if type(entry) is dict:
+            if not isinstance(entry, ToolCall):
                 function = entry["function"]
                 arguments = function["arguments"] if len(function) > 1 else None
                 entry = _made_call(entry.get("id"), function["name"], arguments)
-            elif not isinstance(entry, ToolCall):
-                return None
             calls.append(entry)
     except (AttributeError, LookupError, TypeError):
         return None
@@ -2560,9 +2530,8 @@ def _at(thing: Any, key: str) -> Any:
 
 def _text_in(message: Any) -> str:
     content = _at(message, "content")
-    parts = content if isinstance(content, list) else ()
-    texts = [content] if isinstance(content, str) else [
-        part if isinstance(part, str) else _at(part, "text") for part in parts]
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else _at(part, "text") for part in parts]
     return "".join(text for text in texts if isinstance(text, str))
 
 
@@ -2577,9 +2546,7 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     if (why := api.no_answer(answer)) is not None:
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
-        message, reasons = _message_in(answer)
-        called = _chat_calls(answer)        # which may be a list of calls, of one also
-        spelled, calls = _calls_in(message, reasons) if called is None else ("openai-chat", called)
+        spelled, calls, message, reasons = _read(answer)
         if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -2588,11 +2555,19 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = api.turn(message, calls) if _APIS[spelled].turn is api.turn or not calls else None
-    if messages is None:
-        messages = _APIS[spelled].translated(message, api.assistant(
-            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
-    return messages, calls, not calls and _PAUSED not in reasons
+    return _turn(message, calls, spelled, api), calls, not calls and _PAUSED not in reasons
+
+
+def _turn(message: Any, calls: list[ToolCall], spelled: str, api: _Format) -> list[dict[str, Any]]:
+    as_it_came = not calls or _APIS[spelled].again is api.again
+    parts = _at(message, api.parts) if api.parts else message if isinstance(message, list) else [message]
+    if as_it_came and parts:
+        left = iter(calls)
+        return api.message(message, [api.again(part, left) for part in parts] if isinstance(parts, list) else parts)
+    text = _text_in(message)
+    said = message if not calls and isinstance(message, dict) else {"content": text}
+    parts = [*api.said(text), *(api.call(replace(call, arguments=_object(call, kept=True))) for call in calls)]
+    return _APIS[spelled].translated(message, api.message(said, parts), api.parts)
 
 
 # ---------------------------------------------------------------------------
@@ -3495,7 +3470,7 @@ class _Run:
             at = 1 + max(at for at, part in enumerate(last[key]) if isinstance(part, dict) and self.api.answers(part))
             new = [{**last, key: [*last[key][:at], *new[0][key], *last[key][at:]]}]
         if getattr(self.model, "sees_images", False):
-            new += _picture_messages(results, self.api)
+            new += self.api.pictures(results)
         self.history += new
         return new
 
@@ -5277,24 +5252,16 @@ def _has_additions(thing: Any) -> bool:
 
 
 # --- turns of other APIs
-# spells a call as it came, but for what no API takes back
-_Again = Callable[["dict[str, Any]", ToolCall], "dict[str, Any]"]
+def _if_call(spell: Callable[[dict[str, Any], ToolCall], dict[str, Any]]) -> Callable[[Any, Iterator[ToolCall]], Any]:
+    """Make what gives a part as it came; of a call, the next one without what no API takes back."""
+    return lambda part, calls: spell(part, next(calls)) if _call_in(part) else part
 
 
-def _turn_of_parts(key: str, role: str, again: _Again) -> Callable[[Any, list[ToolCall]], Any]:
-    """Make what gives a message as it came, with only what the API takes back."""
-    def turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
-        if not isinstance(message, dict) or key not in message:
-            return None
-        parts = message[key]
-        parts = _mended(parts, calls, again) if isinstance(parts, list) else parts
-        return [{"role": role, key: parts}] if parts else []
-    return turn
-
-
-def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[Any]:
-    calls = iter(calls)
-    return [again(part, next(calls)) if _call_in(part) else part for part in parts if not _is_blank(part)]
+def _message_of(role: str, key: str) -> Callable[[Any, Any], list[dict[str, Any]]]:
+    def message(_: Any, parts: Any) -> list[dict[str, Any]]:
+        kept = [part for part in parts if not _is_blank(part)] if isinstance(parts, list) else parts
+        return [{"role": role, key: kept}] if kept else []
+    return message
 
 
 def _is_blank(part: Any) -> bool:
@@ -5333,13 +5300,13 @@ def _responses_output(result: ToolResult) -> Any:
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
 _APIS["openai-responses"] = _Format(
-    parts=None, word=str, names=_responses_choice,
+    parts=None, names=_responses_choice,
     call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
                        "arguments": _text(call)},
-    turn=lambda items, calls: _mended(items if isinstance(items, list) else [items], calls, lambda item, call: {
-        **item, "call_id": call.id, "name": _legal(call.name),
-        **({"arguments": _CUT} if call.arguments == _CUT else {})}),
-    assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
+    again=_if_call(lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
+                                       **({"arguments": _CUT} if call.arguments == _CUT else {})}),
+    said=lambda text: [{"role": "assistant", "content": text}] * bool(text),
+    message=lambda said, items: items, pictures=lambda results: [],
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
          "output": _responses_output(result)} for result in results],
@@ -5416,10 +5383,9 @@ _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
     names=_anthropic_choice,
     call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
-    turn=_turn_of_parts("content", "assistant", lambda block, call: {
-        **block, **_anthropic_names(call), "input": _kept(call)}),
-    assistant=lambda text, calls: [
-        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}] * bool(text or calls),
+    again=_if_call(lambda block, call: {**block, **_anthropic_names(call), "input": _object(call, kept=True)}),
+    said=lambda text: [{"type": "text", "text": text}], message=_message_of("assistant", "content"),
+    pictures=lambda results: [],
     results=lambda results: [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
@@ -5480,10 +5446,9 @@ _APIS["gemini"] = _Format(
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
     names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
     call=lambda call: _gemini_call(call, _object(call)),
-    turn=_turn_of_parts("parts", "model", lambda part, call: {
-        **{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call, _kept(call))}),
-    assistant=lambda text, calls: [
-        {"role": "model", "parts": [{"text": text}] * bool(text) + calls}] * bool(text or calls),
+    again=_if_call(lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
+                                       **_gemini_call(call, _object(call, kept=True))}),
+    said=lambda text: [{"text": text}], message=_message_of("model", "parts"), pictures=lambda results: [],
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
@@ -5518,13 +5483,14 @@ def _without_union(schema: Any) -> Any:
 
 _TOOL["ollama"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
-_APIS["ollama"] = _Format(**vars(_APIS["openai-chat"]) | {
-    "call": lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
-    "results": lambda results: [
+_APIS["ollama"] = _Format(
+    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
          "tool_name": _legal(result.name)} for result in results],
-    "pictures": lambda urls: [
-        {"role": "user", "content": "", "images": [url.partition(",")[2] for url in urls]}]})
+    pictures=lambda results: [
+        {"role": "user", "content": "", "images": [part["image_url"]["url"].partition(",")[2] for part in said["content"]]}
+        for said in _chat_pictures(results)])
 API_FORMATS += ("ollama",)
 
 
@@ -6087,7 +6053,7 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
 
 
 _APIS["langchain"] = _Format(**vars(_APIS["openai-chat"]) | {
-    "turn": lambda message, calls: None, "results": _langchain_results, "translated": _with_thoughts})
+    "again": None, "results": _langchain_results, "translated": _with_thoughts})
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
