@@ -2220,62 +2220,64 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {got})'}")
 
 
-def _chat_choice(names: list[str]) -> dict[str, Any]:
-    tools = [{"type": "function", "function": {"name": name}} for name in names]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
-    return allowed if len(tools) > 1 else tools[0]
-
-
-def _chat_again(entry: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
-    """Give the next call as it came, but for what no server takes back."""
-    call, function = next(calls), entry.get("function")
-    again = {**entry, "id": call.id, "type": entry.get("type") or "function"}
-    if function is not None:                # else it is none of a function
-        function = function if isinstance(function, dict) else {}
-        arguments = function.get("arguments", "{}")
-        if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
-            arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
-        again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
-    return again
-
-
-def _chat_message(said: dict[str, Any], calls: list[Any]) -> list[dict[str, Any]]:
-    """Give the message of what was said, as it came, and of spelled calls; content "" since some servers fail on null."""
-    whole = {"role": "assistant", **said, "tool_calls": calls}
-    if not calls:
-        whole["content"] = said.get("content") or ""
-    return [{key: value for key, value in whole.items() if key == "content" or value not in (None, [])}]
-
-
-def _chat_pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
-    """Give the images of results, whose messages take only text, as a message of the user."""
-    images = [{"type": "image_url", "image_url": {"url": _data_url(media)}}
-              for result in results for media in result.media if media.media_type in _PICTURES]
-    return [{"role": "user", "content": images}] if images else []
-
-
 class _Format(types.SimpleNamespace):
     """How an API spells what travels: chat completions here; the chapters of other APIs say what is otherwise."""
 
     parts: str | None = "tool_calls"        # where a message has its calls; None: they are items on their own
     word: Callable[[str], Any] = str        # a choice: auto, none or required
-    names: Callable[[list[str]], Any] = staticmethod(_chat_choice)      # a choice: the tool of this name, or one of these
-    call: Callable[[ToolCall], dict[str, Any]] = staticmethod(lambda call: {
-        "id": call.id, "type": "function", "function": {"name": _legal(call.name), "arguments": _text(call)}})
-    again: Callable[[Any, Iterator[ToolCall]], Any] = staticmethod(_chat_again)     # a part as it came, or the next call
-    said: Callable[[str], list[Any]] = staticmethod(lambda text: [])    # a text, as parts
-    message: Callable[[Any, list[Any]], list[dict[str, Any]]] = staticmethod(_chat_message)     # of what was said, and parts
-    results: Callable[[list[ToolResult]], list[dict[str, Any]]] = staticmethod(lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results])
-    pictures: Callable[[list[ToolResult]], list[dict[str, Any]]] = staticmethod(_chat_pictures)     # if not in results
+    said: Callable[[str], list[Any]] = staticmethod(lambda text: [])        # the parts that a text is
+    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
     answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
         lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
-    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
-        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
+    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)   # why there is none
+    translated: Callable[..., list[Any]] = staticmethod(lambda message, messages, parts: messages)
+
+    @staticmethod
+    def names(names: list[str]) -> Any:
+        """Spell the choice of one of these tools."""
+        tools = [{"type": "function", "function": {"name": name}} for name in names]
+        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+        return allowed if len(tools) > 1 else tools[0]
+
+    @staticmethod
+    def call(call: ToolCall) -> dict[str, Any]:
+        function = {"name": _legal(call.name), "arguments": _text(call)}
+        return {"id": call.id, "type": "function", "function": function}
+
+    @staticmethod
+    def again(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
+        """Give a part, which is the next of these calls, as it came, but for what no server takes back."""
+        call, function = next(calls), part.get("function")
+        again = {**part, "id": call.id, "type": part.get("type") or "function"}
+        if function is not None:            # else it is none of a function
+            function = function if isinstance(function, dict) else {}
+            arguments = function.get("arguments", "{}")
+            if call.arguments == _CUT:      # an object stays one: Ollama takes nothing else
+                arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
+            again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
+        return again
+
+    @staticmethod
+    def message(said: dict[str, Any], parts: list[Any]) -> list[dict[str, Any]]:
+        """Give what was said as it came, with these parts, without what no server takes back."""
+        message = {"role": "assistant", **said, "tool_calls": parts}
+        if not parts:
+            message["content"] = said.get("content") or ""      # some servers fail on null
+        return [{key: value for key, value in message.items() if key == "content" or value not in (None, [])}]
+
+    @staticmethod
+    def results(results: list[ToolResult]) -> list[dict[str, Any]]:
+        return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+                 **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}    # Ollama
+                for result in results]
+
+    @staticmethod
+    def pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give the images of results, whose messages take only text, as a message of the user."""
+        images = [f"data:{media.media_type};base64,{to_json(media.data)}"
+                  for result in results for media in result.media if media.media_type in _PICTURES]
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in images]
+        return [{"role": "user", "content": parts}] if parts else []
 
 
 _APIS: dict[str, _Format] = _Formats({"openai-chat": _Format()})
@@ -2301,17 +2303,11 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
-    """Spell tools as an API wants them, in fresh copies.
+    """Spell tools as an API wants them, in fresh copies, with what their `extra` has for it.
 
-    `think_augment` ("first": the reason before the arguments) and `strict` are for the tools whose metadata
-    leaves them open. What a tool's `extra` has under the api_format is added.
+    `think_augment` ("first": the reason before the arguments) and `strict`: for tools whose metadata leaves them open.
     """
-    return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
-
-
-def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | str, strict: bool | None) -> list[Any]:
-    """Spell tools with parts that are not copied."""
-    spell, schemas = _TOOL[api_format], []
+    spell, schemas, think_augment = _TOOL[api_format], [], _checked_think(think_augment)
     for tool in tools:
         known, parameters = tool.metadata, tool.parameters
         if "$schema" in parameters and api_format in _APIS:
@@ -2324,7 +2320,7 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
         spelled = spell(tool, {"name": tool.name, "description": in_words}, parameters,
                         strict if known.strict is None else known.strict)
         more = known.extra.get(api_format)
-        schemas.append(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled))
+        schemas.append(_copied(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled)))
     return schemas
 
 
@@ -2348,10 +2344,7 @@ def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> d
 
 
 def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
-    """Spell "auto", "none", "required" (or "any"), the name of the one tool to call, or a list of names.
-
-    gemini: as `toolConfig`.
-    """
+    """Spell "auto", "none", "required" (or "any"), a tool's name or a list of names; for gemini as `toolConfig`."""
     api = _APIS[api_format]
     if choice in ("auto", "none", "required", "any"):
         return api.word("required" if choice == "any" else choice)
@@ -2382,10 +2375,6 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
 _CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
 _AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-
-
-def _data_url(media: Media) -> str:
-    return f"data:{media.media_type};base64,{to_json(media.data)}"
 
 
 def _text(call: ToolCall) -> str:
@@ -2436,25 +2425,19 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
     return _read_calls(response, api_format)[1]
 
 
-def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
-    """Give (the format to answer in, the calls)."""
-    if api_format is not None:
-        _APIS[api_format]                   # raises where there is none
-    calls = _chat_calls(response)           # most often
-    return (api_format or "openai-chat", calls) if calls is not None else _read(_on_the_wire(response), api_format)[:2]
-
-
-def _read(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
-    """Give (the format to answer in, the calls, the message that holds them, why it ended) of what is on the wire."""
-    spelled, calls, message, reasons = "openai-chat", _chat_calls(response), response, set[str]()
-    if calls is None:
-        message, reasons = _message_in(response)
-        calls = _chat_calls(message)
+def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
+    """Give (the format to answer in, the calls, the message that holds them, why it ended)."""
+    _APIS[api_format or "openai-chat"]      # raises where there is none
+    calls = _chat_calls(response)
+    if calls is not None:                   # most often
+        return api_format or "openai-chat", calls, response, set()
+    message, reasons = _message_in(_on_the_wire(response))
+    spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
         spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
-    taken_back, cut_short = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or spelled, [replace(call, arguments=_CUT) if taken_back or (
-        cut_short and not call.arguments) else call for call in calls], message, reasons
+    if unfit := reasons & _TAKEN_BACK or reasons & _CUT_SHORT:
+        calls = [replace(call, arguments=_CUT) if unfit & _TAKEN_BACK or not call.arguments else call for call in calls]
+    return api_format or spelled, calls, message, reasons
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2495,8 +2478,6 @@ def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
         return {_printable(str(key)): _on_the_wire(each, around) for key, each in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [_on_the_wire(each, around) for each in thing]
-    if isinstance(thing, bytes):
-        return to_json(thing)
     _check_copy(thing)
     return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
 
@@ -2537,16 +2518,12 @@ def _text_in(message: Any) -> str:
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
-    """Give (the messages to append, the calls, each with an id of its own, whether it was the last) of any answer.
-
-    The message is appended as it came, but for what an API would not take back. What is spelled otherwise is
-    translated. An answer that failed, or was blocked, is a ToolRegError.
-    """
+    """Give (the messages to append, the calls, each with an id of its own, whether it was the last) of any answer."""
     api, answer = _APIS[api_format], _on_the_wire(answer)
     if (why := api.no_answer(answer)) is not None:
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
-        spelled, calls, message, reasons = _read(answer)
+        spelled, calls, message, reasons = _read_calls(answer)
         if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -2555,19 +2532,17 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    return _turn(message, calls, spelled, api), calls, not calls and _PAUSED not in reasons
-
-
-def _turn(message: Any, calls: list[ToolCall], spelled: str, api: _Format) -> list[dict[str, Any]]:
-    as_it_came = not calls or _APIS[spelled].again is api.again
+    # as it came, but for what its API would not take back
     parts = _at(message, api.parts) if api.parts else message if isinstance(message, list) else [message]
-    if as_it_came and parts:
+    if parts and (not calls or _APIS[spelled].again is api.again):
         left = iter(calls)
-        return api.message(message, [api.again(part, left) for part in parts] if isinstance(parts, list) else parts)
-    text = _text_in(message)
-    said = message if not calls and isinstance(message, dict) else {"content": text}
-    parts = [*api.said(text), *(api.call(replace(call, arguments=_object(call, kept=True))) for call in calls)]
-    return _APIS[spelled].translated(message, api.message(said, parts), api.parts)
+        messages = api.message(message, [api.again(part, left) for part in parts] if isinstance(parts, list) else parts)
+    else:                                   # translated
+        said = {"content": _text_in(message)} if calls or not isinstance(message, dict) else message
+        kept = [api.call(replace(call, arguments=_object(call, kept=True))) for call in calls]
+        messages = _APIS[spelled].translated(
+            message, api.message(said, [*api.said(_text_in(message)), *kept]), api.parts)
+    return messages, calls, not calls and _PAUSED not in reasons
 
 
 # ---------------------------------------------------------------------------
@@ -3081,7 +3056,8 @@ class ToolRegistry(_Extended):
         key = (tuple(tools), api_format, self.think_augment, strict)
         if len(self._spelled) > _SPELLINGS_KEPT:
             self._spelled.clear()
-        spelled = self._spelled[key] = self._spelled.get(key) or _tool_schemas(*key)
+        spelled = self._spelled[key] = self._spelled.get(key) or build_tool_schemas(
+            tools, api_format=api_format, think_augment=self.think_augment, strict=strict)
         return [_copied(schema) for schema in spelled]
 
     def _offered(self) -> list[Tool]:
@@ -3202,7 +3178,7 @@ class ToolRegistry(_Extended):
 
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
-        api_format, calls = _read_calls(response, api_format)
+        api_format, calls, _, _ = _read_calls(response, api_format)
         results = self._execute(calls)
         return _APIS[api_format].results(results) if results else []
 
@@ -3759,7 +3735,7 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what `respond` does on the running event loop."""
-    api_format, calls = _read_calls(response, api_format)
+    api_format, calls, _, _ = _read_calls(response, api_format)
     results = await _aexecute(self, calls)
     return _APIS[api_format].results(results) if results else []
 
@@ -5229,8 +5205,8 @@ def _opened(thing: Any) -> Any:
     kind = type(thing).__name__
     if kind in _ABSENT:
         return None
-    if isinstance(thing, enum.Enum):
-        return thing.value
+    if isinstance(thing, (bytes, enum.Enum)):
+        return to_json(thing)
     if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
         return _by_chapter("message-of-langchain", "a message of LangChain")(thing)
     if not hasattr(thing, "__dict__"):
@@ -5276,7 +5252,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 8 spellings
+#    uses 1 3 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5291,7 +5267,7 @@ _RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
 
 def _responses_output(result: ToolResult) -> Any:
     text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](_data_url(media))
+    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
              for media in result.media if media.media_type in _RESPONSES_MEDIA]
     return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
 
@@ -5488,9 +5464,8 @@ _APIS["ollama"] = _Format(
     results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
          "tool_name": _legal(result.name)} for result in results],
-    pictures=lambda results: [
-        {"role": "user", "content": "", "images": [part["image_url"]["url"].partition(",")[2] for part in said["content"]]}
-        for said in _chat_pictures(results)])
+    pictures=lambda results: [{"role": "user", "content": "", "images": [
+        part["image_url"]["url"].partition(",")[2] for part in said["content"]]} for said in _Format.pictures(results)])
 API_FORMATS += ("ollama",)
 
 

@@ -67,7 +67,7 @@ MUTANTS = [
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
     (8, "_CUT if isinstance(arguments, str) else _object(call, kept=True)", "_CUT"),
-    (8, "taken_back or (cut_short and not call.arguments)", "(cut_short and not call.arguments)"),
+    (8, "unfit & _TAKEN_BACK or not call.arguments", "not call.arguments"),
     ("streams", 'function.get("arguments") in ("{}", new)', 'function.get("arguments") == "{}"'),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
