@@ -2147,9 +2147,9 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
     """Give a dict where there is a JSON object, else the text that the error will be about."""
     if isinstance(given, str):
         try:
-            value = _read_json(given, once=True) if given.strip() else None
+            value = _read_json(given, once=True)
         except ValueError:
-            return given
+            return given if given.strip() else {}
         if wraps and type(value) is not dict:
             value = _arguments_of(value, wraps - 1)
         return value if type(value) is dict else given
@@ -2357,9 +2357,8 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 # --- messages out
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    api, spelled = _APIS[api_format], []
-    for call in calls:
-        spelled.append(_encodable(api.call(call)))
+    api = _APIS[api_format]
+    spelled = [_encodable(api.call(call)) for call in calls]
     return api.message({"content": ""}, spelled) if spelled else []
 
 
@@ -2427,7 +2426,8 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
 
 def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
     """Give (the format to answer in, the calls, the message that holds them, why it ended)."""
-    _APIS[api_format or "openai-chat"]      # raises where there is none
+    if api_format is not None:
+        _APIS[api_format]                   # raises where there is none
     calls = _chat_calls(response)
     if calls is not None:                   # most often
         return api_format or "openai-chat", calls, response, set()
@@ -4981,11 +4981,12 @@ def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -
     `known` holds what references came to; one that is met again inside itself adds nothing.
     """
     flat = dict(schema) if isinstance(schema, dict) else {}
-    reference = flat.pop("$ref", None)
-    if reference is not None and reference not in known:
+    reference = flat.pop("$ref", "")
+    if reference.partition("/")[0] == "#" and reference not in known:       # nothing is fetched
         known[reference] = {}
-        known[reference] = _flat(_target(root, reference), root, known)
-    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+        with contextlib.suppress(LookupError):
+            known[reference] = _flat(_pointer(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *filter(None, [known.get(reference)]))]
     groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
     for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
         whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
@@ -4996,13 +4997,6 @@ def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -
                  "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
         flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
     return flat
-
-
-def _target(root: dict[str, Any], reference: str) -> Any:
-    try:                                    # nothing is fetched
-        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
@@ -5109,7 +5103,7 @@ _OPTIONS["strict"] = _strict_fault
 
 # ---------------------------------------------------------------------------
 # spellings: calls that are spelled otherwise, by other APIs, SDKs and libraries
-#    uses 1 7 8
+#    uses 1 3 7 8
 # ---------------------------------------------------------------------------
 # (format to answer in, the key that holds name and arguments, the call's `type`, the arguments' keys), most specific
 # first; an entry of any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
@@ -5118,9 +5112,9 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
     ("openai-chat", "custom", ("custom",), ("input",)),                         # offered by nobody here: it is answered
     ("openai-chat", "", ("function", None), ("args", "arguments")),
 ]
-# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
-_WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
-_WAITING["tool-call"] = lambda part: "a call of the AI SDK (toolCallId, toolName), which is not read"
+# (a call's `type`, what is wrong with it, where): what nobody here answers must be refused, never skipped
+_WAITING: list[tuple[str, str, Callable[[dict[str, Any]], bool]]] = [
+    ("tool-call", "a call of the AI SDK (toolCallId, toolName), which is not read", bool)]
 _ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
@@ -5134,15 +5128,17 @@ def _other_calls(message: Any, api_format: str | None) -> tuple[str, list[ToolCa
         entries = [message, *(_list_at(message, "parts") or _list_at(message, "content"))]
     elif not called:
         entries = message if isinstance(message, list) else [message]
-    read = [(entry, _call_in(entry)) for entry in entries]
-    for entry in [entry for entry, found in read if not found]:
-        may_be_else = not called and (of_message or _is_beside_calls(entry))
-        if fault := _unread_call(entry) or ("" if may_be_else else "no tool call"):
+    found = []
+    for entry in entries:
+        if call := _call_in(entry):
+            found.append(call)
+        elif fault := _unread_call(entry) or (
+                "no tool call" if called or not (of_message or _is_beside_calls(entry)) else None):
             raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
-    formats = sorted({found[0] for _, found in read if found})
+    formats = sorted({spelled for spelled, _ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return (formats or API_FORMATS)[0], [found[1] for _, found in read if found]
+    return (formats or API_FORMATS)[0], [call for _, call in found]
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -5155,8 +5151,11 @@ def _list_at(thing: Any, key: str) -> list[Any]:
 
 def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
     """Read (the format to answer in, the call), or give None for what is no call in a known spelling."""
-    if not isinstance(entry, dict) or _refused(entry):
+    if not isinstance(entry, dict):
         return ("openai-chat", entry) if isinstance(entry, ToolCall) else None
+    for kind, fault, waits in _WAITING:
+        if entry.get("type") == kind and waits(entry):
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
     for api_format, holder, kinds, keys in _SPELLINGS:
         part = entry.get(holder) if holder else entry
         if part is not None and (... in kinds or entry.get("type") in kinds):
@@ -5164,20 +5163,15 @@ def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
             given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
             told = holder or None not in kinds          # else a name and arguments have to tell
             if given in (*keys, None) and (told or None not in (given, part.get("name"))):
-                return api_format, _made_call(*_parts_of_call(entry, part, part.get(given)))
+                call_id = entry.get("call_id") or entry.get("id") or part.get("id")     # `id`: the item's
+                return api_format, _made_call(call_id, part.get("name"), _whole(part.get(given), {**entry, **part}))
     return None
 
 
-def _parts_of_call(entry: dict[str, Any], part: dict[str, Any], arguments: Any) -> tuple[Any, Any, Any]:
-    goes_on = part.get("willContinue") or part.get("will_continue") or entry.get("status") in _INCOMPLETE
-    if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")):
-        arguments = _CUT
-    return entry.get("call_id") or entry.get("id") or part.get("id"), part.get("name"), arguments   # `id`: the item's
-
-
-def _refused(entry: dict[str, Any]) -> str | None:
-    kind = entry.get("type")
-    return _WAITING[kind](entry) if isinstance(kind, str) and kind in _WAITING else None
+def _whole(arguments: Any, call: dict[str, Any]) -> Any:
+    """Give arguments, or what stands for those of which more was to come."""
+    goes_on = call.get("willContinue") or call.get("will_continue") or call.get("status") in _INCOMPLETE
+    return _CUT if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")) else arguments
 
 
 def _is_beside_calls(entry: Any) -> bool:
@@ -5189,14 +5183,13 @@ def _is_beside_calls(entry: Any) -> bool:
 
 def _unread_call(entry: Any) -> str | None:
     """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
-    if not isinstance(entry, dict) or _refused(entry):
-        return _refused(entry) if isinstance(entry, dict) else None
-    holders, kinds = [row[1] for row in _SPELLINGS], [kind for row in _SPELLINGS for kind in row[2]]
+    kinds, holders = [kind for row in _SPELLINGS for kind in row[2]], [row[1] for row in _SPELLINGS]
     held = [key for key, each in entry.items() if _at(each, "name") is not None
-            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))]
-    unknown = [kind for kind in (entry.get("type"), *(_at(entry[key], "type") for key in held)) if kind not in kinds]
-    cut = next(filter(None, map(_needs_chapter, [*unknown, *(key for key in held if key not in holders)])), None)
-    return cut or ("a call in an unknown spelling" if held or entry.get("type") not in (None, *unknown) else None)
+            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))] if isinstance(entry, dict) else []
+    kind, *others = _at(entry, "type"), *(_at(entry[key], "type") for key in held)
+    unknown = [word for word in (kind, *others) if word not in kinds] + [key for key in held if key not in holders]
+    cut = next(filter(None, map(_needs_chapter, unknown)), None)
+    return cut or ("a call in an unknown spelling" if held or kind not in (None, *unknown) else None)
 
 
 # --- objects of SDKs
@@ -5228,6 +5221,14 @@ def _has_additions(thing: Any) -> bool:
 
 
 # --- turns of other APIs
+def _content(result: ToolResult, text: Callable[[str], Any], media: dict[str, Callable[[str, str], Any]]) -> Any:
+    """Spell a result as text, or with what `media` spells (of type and base64) as parts."""
+    parts = [media[each.media_type](each.media_type, to_json(each.data))
+             for each in result.media if each.media_type in media]
+    said = _printable(result.content)
+    return [text(said)] * bool(said.strip()) + parts if parts else said
+
+
 def _if_call(spell: Callable[[dict[str, Any], ToolCall], dict[str, Any]]) -> Callable[[Any, Iterator[ToolCall]], Any]:
     """Make what gives a part as it came; of a call, the next one without what no API takes back."""
     return lambda part, calls: spell(part, next(calls)) if _call_in(part) else part
@@ -5252,7 +5253,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 3 8 spellings
+#    uses 1 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5260,16 +5261,10 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
 
 
 # https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
-_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
-    **dict.fromkeys(_PICTURES, lambda url: {"type": "input_image", "image_url": url}),
-    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
-
-
-def _responses_output(result: ToolResult) -> Any:
-    text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
-             for media in result.media if media.media_type in _RESPONSES_MEDIA]
-    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+_RESPONSES_MEDIA: dict[str, Callable[[str, str], Any]] = {
+    **dict.fromkeys(_PICTURES, lambda kind, data: {"type": "input_image", "image_url": f"data:{kind};base64,{data}"}),
+    "application/pdf": lambda kind, data: {
+        "type": "input_file", "filename": "file.pdf", "file_data": f"data:{kind};base64,{data}"}}
 
 
 # the Responses API takes a tool that does not speak of strict for a strict one
@@ -5285,24 +5280,23 @@ _APIS["openai-responses"] = _Format(
     message=lambda said, items: items, pictures=lambda results: [],
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _responses_output(result)} for result in results],
+         "output": _content(result, lambda text: {"type": "input_text", "text": text}, _RESPONSES_MEDIA)}
+        for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
-_WAITING.update(dict.fromkeys(
-    "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
-    lambda item: "a call that nobody here answers"))
-_WAITING["tool_search_call"] = lambda item: (
-    "a call that nobody here answers" if _at(item, "execution") == "client" else None)
-_WAITING["function_call"] = lambda item: (
-    "a call of Gemini's Interactions API, which is not read: ask generateContent"
-    if _at(item, "call_id") is None and isinstance(item.get("arguments"), dict) else None)
+_WAITING.extend([
+    *((kind, "a call that nobody here answers", bool) for kind in (
+        "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split())),
+    ("tool_search_call", "a call that nobody here answers", lambda item: item.get("execution") == "client"),
+    ("function_call", "a call of Gemini's Interactions API, which is not read: ask generateContent",
+     lambda item: item.get("call_id") is None and isinstance(item.get("arguments"), dict))])
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 3 8 spellings
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5319,21 +5313,25 @@ def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any]
 
 
 def _refers_to_itself(schema: dict[str, Any]) -> bool:
-    leads_back: dict[str, bool] = {}        # True also while it is looked at: then the way led back
-
-    def any_in(part: Any) -> bool:
-        return any(map(follow, re.findall(r'"\$ref": "([^"]*)"', _write_json(part))))
-
-    def follow(reference: str) -> bool:
-        if reference not in leads_back:
-            leads_back[reference] = True
-            leads_back[reference] = any_in(_pointer(schema, reference))
-        return leads_back[reference]
-    return any_in(schema)
+    """Tell whether references lead in a ring; one that leads to no definition counts as one to the root."""
+    import graphlib
+    parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+    parts["#"] = {keyword: value for keyword, value in schema.items() if keyword != "$defs"}
+    graph = {place: [reference if reference in parts else "#" for reference in
+                     re.findall(r'"\$ref": "([^"]*)"', _write_json(part))] for place, part in parts.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError:
+        return True
+    return False
 
 
 def _anthropic_names(call: ToolCall) -> dict[str, str]:
     return {"id": _legal(call.id, 256), "name": _legal(call.name)}
+
+
+def _anthropic_text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
 
 
 def _anthropic_choice(names: list[str]) -> dict[str, str]:
@@ -5343,15 +5341,10 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
 
 
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
-_ANTHROPIC_MEDIA = {**dict.fromkeys(_PICTURES, "image"), "application/pdf": "document"}
-
-
-def _anthropic_content(result: ToolResult) -> Any:
-    text = _printable(result.content)
-    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
-               "source": {"type": "base64", "media_type": media.media_type, "data": to_json(media.data)}}
-              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
-    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+_ANTHROPIC_MEDIA: dict[str, Callable[[str, str], Any]] = {
+    media_type: lambda kind, data: {"type": "document" if kind == "application/pdf" else "image",
+                                    "source": {"type": "base64", "media_type": kind, "data": data}}
+    for media_type in (*_PICTURES, "application/pdf")}
 
 
 _TOOL["anthropic"] = _anthropic_tool
@@ -5360,10 +5353,11 @@ _APIS["anthropic"] = _Format(
     names=_anthropic_choice,
     call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
     again=_if_call(lambda block, call: {**block, **_anthropic_names(call), "input": _object(call, kept=True)}),
-    said=lambda text: [{"type": "text", "text": text}], message=_message_of("assistant", "content"),
+    said=lambda text: [_anthropic_text(text)], message=_message_of("assistant", "content"),
     pictures=lambda results: [],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256),
+         "content": _content(result, _anthropic_text, _ANTHROPIC_MEDIA),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
