@@ -12074,7 +12074,7 @@ def _hidden() -> int:
 '''
 WAIT_FILE = "def wait(n: int):\n    raise KeyboardInterrupt\n"
 FILES = {"sibling.py": "WORD = 'Hello '\n", "my_tools.py": TOOLS_FILE, "functions.py": FUNCTIONS_FILE, "notes.txt": "",
-         "list.json": "[1]", "two.py": "def one(): ...\ndef two(): ...\n", "broken.py": "\ndef f(:\n", "nulls.py": "x = 1\0\n",
+         "list.json": "[1]", "picture.png": "\x89PNG\xff", "two.py": "def one(): ...\ndef two(): ...\n", "broken.py": "\ndef f(:\n", "nulls.py": "x = 1\0\n",
          "quits.py": "import sys\nsys.exit(3)\n", "strange.py": "def strange(x: object()): ...",
          "raises.py": "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n",
          **dict.fromkeys(("json.py", "sys.py"), "def f(x: int): ...\n"),
@@ -12089,7 +12089,7 @@ def user_files(tmp_path, monkeypatch):
         monkeypatch.delenv(f"{provider}_{word}", raising=False)
     (tmp_path / "a_package").mkdir()
     for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
+        (tmp_path / name).write_text(text, "latin-1")
     yield tmp_path
     for name, module in list(sys.modules.items()):
         if str(tmp_path) in str(getattr(module, "__file__", "")):
@@ -12163,14 +12163,14 @@ CHAT_URL = "--base-url http://x --model m"
     ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
     ("vendor -o .", "Is a directory"),
     *[(f"vendor -o {name}", f"vendor: {name}: is not as vendor made it (--force overwrites it)")
-      for name in ("my_tools.py", "image.png", "changed.py")],
+      for name in ("my_tools.py", "picture.png", "changed.py")],
 ])
 def test_an_error_is_one_clear_line_and_status_2_and_nothing_is_written(user_files, capsys, argv, told):
     if not HERE_ARE.issuperset(("network", "openapi", "mcp", "serve", "http")):
         pytest.skip("what is cut out is refused in its own words")
-    assert main(["vendor", "-o", "changed.py"]) == 0
-    (user_files / "changed.py").write_text((user_files / "changed.py").read_text("utf-8").replace("sunny", "rain"), "utf-8")
-    (user_files / "image.png").write_bytes(b"\x89PNG\r\n\xff")
+    if "changed.py" in argv:
+        assert main(["vendor", "-o", "changed.py"]) == 0
+        (user_files / "changed.py").write_text((user_files / "changed.py").read_text("utf-8") + "# mine\n", "utf-8")
     before = {path: path.read_bytes() for path in user_files.glob("*.*")}
     capsys.readouterr()
     status, _, err = run_main(capsys, *shlex.split(argv))
@@ -12266,7 +12266,7 @@ def test_a_lesson_runs_with_a_real_model_in_chat_completions_where_one_is_named(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
     assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_MODEL", "m")
-    with serving(completion({"role": "assistant", "content": "It rains."})) as (url, requests):
+    with serving(*saying("It rains.")) as (url, requests):
         printed = lesson_parts(capsys, 2, "--base-url", url, "--model")[1]
     assert printed == "user    Time and weather in Oslo?\nmodel   It rains.\nIt rains.\n" and len(requests) == 2
     assert sent_body(requests[0])["tools"][1]["function"]["name"] == "get_time"
@@ -12310,23 +12310,15 @@ def test_a_copy_with_one_chapter_works_isolated_and_holds_what_that_needs_and_no
     assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
 
 
-def imported_and_declared(source):
-    tree = ast.parse(source)
-    imports = {alias.asname or alias.name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))
-               for alias in node.names}
-    registry = next(node for node in tree.body if getattr(node, "name", "") == "ToolRegistry")
-    return imports, {node.target.id for node in registry.body if isinstance(node, ast.AnnAssign)}
-
-
-def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(tmp_path, capsys):
-    for options in ([], ["--with", "mcp"], ["--without", "cli"], ["--with", "all"]):
-        copy = vendored(tmp_path, *options)
-        imports, declared = imported_and_declared(copy)
-        text = copy.partition("\n__version__")[2]
-        assert [name for name in imports - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
-        assert declared == set(re.findall(r"^ToolRegistry\.(\w+) = ", copy, re.MULTILINE))
-    assert imported_and_declared(copy) == imported_and_declared(SOURCE)
-    assert not imported_and_declared(vendored(tmp_path))[1] and imported_and_declared(SOURCE)[1]
+@pytest.mark.parametrize("options", ["", "--with mcp", "--without cli", "--with all"])
+def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(options, tmp_path, capsys):
+    copy = vendored(tmp_path, *options.split())
+    front, _, text = copy.partition("\n__version__")
+    imported = {name.asname or name.name for node in ast.walk(ast.parse(front)) for name in getattr(node, "names", ())}
+    assert [name for name in imported - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
+    declared = re.findall(r"^    (\w+): ClassVar\[[^=\n]+$", copy, re.MULTILINE)
+    assert sorted(declared) == sorted(re.findall(r"^(?:Tool|ToolRegistry)\.(\w+) = ", copy, re.MULTILINE))
+    assert (options == "--with all") <= (front.partition("# SPDX")[2] == SOURCE.partition("\n__version__")[0].partition("# SPDX")[2])
 
 
 def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
@@ -12438,86 +12430,83 @@ class Keyboard(io.StringIO):
         return True
 
 
-def calling(*arguments, name="add_numbers", content=""):
-    """Give the assistant message with calls of one tool, with ids c1, c2, …"""
-    calls = [{"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": text}}
-             for number, text in enumerate(arguments, 1)]
-    return {"role": "assistant", "content": content, "tool_calls": calls}
+def calling(*arguments, name="add_numbers"):
+    """Give an answer with calls of one tool, with ids c1, c2, …"""
+    return completion({"role": "assistant", "content": "", "tool_calls": [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": text}}
+        for number, text in enumerate(arguments, 1)]})
 
 
-def saying(text):
-    return {"role": "assistant", "content": text}
+def saying(*texts):
+    return [completion({"role": "assistant", "content": text}) for text in texts]
 
 
-def chat_with(monkeypatch, capsys, url, typed, *options):
-    """Chat as at a terminal where this is typed."""
-    monkeypatch.setattr(sys, "stdin", Keyboard(typed))
-    return run_main(capsys, "chat", "my_tools.py", "--base-url", url, "--model", "m", *options)
+@pytest.fixture
+def chat(user_files, monkeypatch, capsys):
+    """Chat with a model that gives these answers, as at a terminal where this is typed; give what came of it, and was sent."""
+    def run(answers, typed, *options):
+        monkeypatch.setattr(sys, "stdin", Keyboard(typed) if isinstance(typed, str) else typed)
+        with serving_each(*answers) as (url, requests):
+            status, out, err = run_main(capsys, "chat", "my_tools.py", "--base-url", url, "--model", "m", *options)
+        return status, re.sub(r" in \d\.\d\d s", " in S s", out), err, [sent_body(request) for request in requests]
+    return run
 
 
-def timeless(text):
-    return re.sub(r" in \d\.\d\d s", "", text)
+def contents(messages):
+    return [message["content"] for message in messages]
 
 
 @of("http")
-def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_files, monkeypatch, capsys):
-    rows = ["user    2+1?", 'model   calls add_numbers {"a": 2}  [c1]', "        because: sum",
-            "tool    add_numbers answers [c1] 3", "model   3", ""]
-    with serving_each(completion(calling('{"a": 2, "toolcall_reason": "sum"}')), completion(saying("3"))) as (url, requests):
-        for name, value in (("BASE_URL", url), ("API_KEY", SOME_KEY), ("MODEL", "m")):
-            monkeypatch.setenv(f"OPENAI_{name}", value)
-        status, out, err = run_main(capsys, *"chat my_tools.py --think 2+1? --choice required --mermaid flow.mmd".split())
-    assert (status, timeless(out).split("\n"), err) == (0, rows, "") and timeless(out) != out
-    assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
-    asked = sent_body(requests[0])
-    assert f"authorization: Bearer {SOME_KEY}".encode() in requests[0] and asked["tool_choice"] == "required"
+def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
+    answers = calling('{"a": 2, "toolcall_reason": "sum"}'), *saying("3")
+    options = "--think 2+1? --choice required --mermaid flow.mmd".split()
+    status, out, err, (asked, _) = chat(answers, "", *options)
+    assert (status, err) == (0, "") and out.splitlines() == [
+        "user    2+1?", 'model   calls add_numbers {"a": 2}  [c1]', "        because: sum",
+        "tool    add_numbers answers [c1] in S s 3", "model   3"]
+    assert pathlib.Path("flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
     assert "toolcall_reason" in asked["tools"][0]["function"]["parameters"]["properties"]
+    assert asked["tool_choice"] == "required"
 
 
 @of("http")
-def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(user_files, capsys):
+def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(chat):
     call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
     stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
-    with serving(stream) as (url, _):
-        argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
-        status, out, err = run_main(capsys, *argv)
+    status, out, err, _ = chat([stream] * 2, "", *"hi --stream --max-turns 2 --mermaid flow.mmd".split())
     assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
-    assert out.count("\nmodel   let\n") == 2 and timeless(out).startswith(
+    assert out.count("\nmodel   let\n") == 2 and out.startswith(
         "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
-        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error")
-    assert "M->>R: c1: add_numbers {}" in (user_files / "flow.mmd").read_text("utf-8")
+        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] in S s Error")
+    assert "M->>R: c1: add_numbers {}" in pathlib.Path("flow.mmd").read_text("utf-8")
 
 
 @of("http")
-def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(user_files, monkeypatch, capsys):
-    with serving_each(*[completion(saying(text)) for text in ("One.", "Two.", "Three.")]) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "first\n\nsecond\n", "--system", "Be brief.",
-                                     "--save", "talk.json", "--html", "talk.html")
-        assert (status, err) == (0, "")
-        assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
-        kept = json.loads((user_files / "talk.json").read_text())
-        assert chat_with(monkeypatch, capsys, url, "third\n", "--system", "no more", "--save", "talk.json")[0] == 0
+def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(chat, user_files):
+    options = "--system", "Be brief.", "--save", "talk.json"
+    status, out, err, sent = chat(saying("One.", "Two."), "first\n\nsecond\n", *options, "--html", "talk.html")
+    assert (status, err) == (0, "")
+    assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
+    kept = json.loads((user_files / "talk.json").read_text())
+    sent += chat(saying("Three."), "third\n", *options)[3]
     texts = ["Be brief.", "first", "One.", "second", "Two.", "third", "Three."]
-    assert [message["content"] for message in kept] == texts[:5]
-    assert [[message["content"] for message in sent_body(request)["messages"]] for request in requests] == [
-        texts[:2], texts[:4], texts[:6]]
-    assert [message["content"] for message in json.loads((user_files / "talk.json").read_text())] == texts
+    assert contents(kept) == texts[:5] and contents(json.loads((user_files / "talk.json").read_text())) == texts
+    assert [contents(asked["messages"]) for asked in sent] == [texts[:2], texts[:4], texts[:6]]
     assert (user_files / "talk.html").read_text().count("<details") == 5
     assert sorted(path.name for path in user_files.glob("talk*")) == ["talk.html", "talk.json"]
 
 
 @of("http")
-def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_is_answered(user_files, monkeypatch, capsys):
+def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_is_answered(chat, user_files):
     (user_files / "my_tools.py").write_text(WAIT_FILE)
-    answers = [completion(calling('{"n": 1}', name="wait")), failure(400), completion(saying("Good."))]
-    with serving_each(*answers) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "wait\nfail\nnever mind\n")
+    answers = calling('{"n": 1}', name="wait"), failure(400), *saying("Good.")
+    status, out, err, sent = chat(answers, "wait\nfail\nnever mind\n")
     assert status == 0 and out.endswith("model   Good.\n\n> \n")
     assert err.startswith("toolreg: stopped\ntoolreg: ") and "400" in err and err.count("toolreg: ") == 2
-    assert [(each["role"], each["content"]) for each in sent_body(requests[2])["messages"]] == [
-        ("user", "wait"), ("assistant", ""),
-        ("tool", "Error: the user stopped this before the tool had finished.\nWait for what the user says next."),
-        ("user", "fail"), ("user", "never mind")]
+    assert contents(sent[2]["messages"]) == [
+        "wait", "", "Error: the user stopped this before the tool had finished.\nWait for what the user says next.",
+        "fail", "never mind"]
 
 
 @of("http")
@@ -12526,60 +12515,54 @@ def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_
     *[(typed, "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead.")
       for typed in ("n\n", "\n", "")],
 ])
-def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(user_files, monkeypatch, capsys, typed, content):
-    with serving_each(completion(calling('{"a": "2"}', '{"b": 2}')), completion(saying("ok"))) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, typed, "2+1?", "--ask")
+def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(chat, typed, content):
+    status, out, err, (_, told) = chat((calling('{"a": "2"}', '{"b": 2}'), *saying("ok")), typed, "2+1?", "--ask")
     assert (status, err) == (0, "") and out.count("[y/N]") == 1 and 'run add_numbers {"a": 2}? [y/N] ' in out
-    told = [message["content"] for message in sent_body(requests[1])["messages"] if message["role"] == "tool"]
-    assert told[0] == content and "a: is missing" in told[1]
+    assert contents(told["messages"])[2] == content and "a: is missing" in contents(told["messages"])[3]
 
 
 @of("http")
-def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
+def test_the_hooks_of_a_registry_are_asked_too(chat, user_files):
     (user_files / "my_tools.py").write_text(TOOLS_FILE + (
         "def deny(call, reason): raise PermissionError('not ' + call.name)\n"
         "def log(call, result): print('logged', result.tool_call_id)\n"
         "registry.before_call, registry.after_call = deny, log\n"))
-    with serving_each(completion(calling('{"a": 2}')), completion(saying("ok"))) as (url, requests):
-        out = chat_with(monkeypatch, capsys, url, "y\n", "2+1?", "--ask")[1]
-    assert "logged c1\n" in out and "not add_numbers" in sent_body(requests[1])["messages"][2]["content"]
+    _, out, _, (_, told) = chat((calling('{"a": 2}'), *saying("ok")), "y\n", "2+1?", "--ask")
+    assert "logged c1\n" in out and "not add_numbers" in contents(told["messages"])[2]
 
 
 @of("http")
-def test_a_question_comes_from_stdin_where_nobody_types_and_an_error_ends_the_command(user_files, monkeypatch, capsys):
-    with serving_each(*[completion(saying("ok"))] * 2, failure(400)) as (url, requests):
-        for options in ([], ["-"], ["x"]):
-            monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines\n"))
-            argv = ("chat", "my_tools.py", *options, "--base-url", url, "--model", "m")
-            assert run_main(capsys, *argv)[0] == (2 if options == ["x"] else 0)
-    assert [sent_body(request)["messages"][0]["content"] for request in requests] == ["two\nlines\n"] * 2 + ["x"]
+@pytest.mark.parametrize("options, answer, status, question", [
+    ((), "ok", 0, "two\nlines\n"), (("-",), "ok", 0, "two\nlines\n"), (("x",), None, 2, "x")])
+def test_a_question_comes_from_stdin_where_nobody_types_and_an_error_ends_the_command(chat, options, answer, status, question):
+    came = chat(saying(answer) if answer else [failure(400)], io.StringIO("two\nlines\n"), *options)
+    assert came[0] == status and contents(came[3][0]["messages"]) == [question]
+
+
+GEMINI = "https://generativelanguage.googleapis.com"
 
 
 @of("http", "responses", "anthropic", "gemini")
 @pytest.mark.parametrize("environ, given, api_format, url", [
-    ({"OPENAI_API_KEY": "a-secret"}, None, "openai-responses", "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
+    ("OPENAI_API_KEY=my-key", "", "openai-responses", "https://api.openai.com/v1/responses"),
+    ("OPENAI_API_KEY=my-key OPENAI_BASE_URL=https://api.openai.com/v1/", "", "openai-responses",
      "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
-    ({"OPENAI_BASE_URL": "https://api.openai.com.example/v1"}, None, "openai-chat",
-     "https://api.openai.com.example/v1/chat/completions"),
-    ({"ANTHROPIC_API_KEY": "a-secret"}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
-    ({"ANTHROPIC_BASE_URL": "http://x"}, None, "anthropic", "http://x/v1/messages"),
-    ({"ANTHROPIC_API_KEY": "x"}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
-    ({"GEMINI_API_KEY": "a-secret"}, None, "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": "a-secret"}, "https://generativelanguage.googleapis.com", "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "a-secret", "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
-     "openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
+    ("OPENAI_API_KEY=my-key OPENAI_BASE_URL=http://x/v1", "", "openai-chat", "http://x/v1/chat/completions"),
+    ("OPENAI_BASE_URL=https://api.openai.com.example", "", "openai-chat", "https://api.openai.com.example/chat/completions"),
+    ("ANTHROPIC_API_KEY=my-key", "", "anthropic", "https://api.anthropic.com/v1/messages"),
+    ("ANTHROPIC_BASE_URL=http://x", "", "anthropic", "http://x/v1/messages"),
+    ("ANTHROPIC_API_KEY=other", "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
+    ("GEMINI_API_KEY=my-key", "", "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=other GEMINI_API_KEY=my-key", GEMINI, "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=my-key GEMINI_API_KEY=other", f"{GEMINI}/v1beta/openai", "openai-chat",
+     f"{GEMINI}/v1beta/openai/chat/completions"),
 ])
 def test_each_provider_is_asked_at_its_own_address_with_its_own_key(user_files, monkeypatch, environ, given, api_format, url):
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    argv = ["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])]
-    model = toolreg._model_of(toolreg._command_of(argv))
+    for each in environ.split():
+        monkeypatch.setenv(*each.split("="))
+    model = toolreg._model_of(toolreg._command_of(["chat", "x.py", "hi", "--model", "m", *["--base-url", given] * bool(given)]))
     assert (model.api_format, model._url) == (api_format, url)
-    assert ("a-secret" in str(model._headers)) == ("a-secret" in environ.values())
+    assert ("my-key" in str(model._headers)) == ("my-key" in environ) and "other" not in str(model._headers)
 
 
 @of("http", "anthropic")
@@ -12604,7 +12587,7 @@ def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(user_fil
 def test_a_terminal_shows_that_the_model_is_waited_for(user_files, monkeypatch):
     shown = Keyboard()
     monkeypatch.setattr(sys, "stdout", shown)
-    with serving(completion(saying("ok"))) as (url, _):
+    with serving(*saying("ok")) as (url, _):
         assert main(["chat", "my_tools.py", "hi", "--base-url", url, "--model", "m"]) == 0
     assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\rmodel   ok\n")
 
