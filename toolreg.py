@@ -28,7 +28,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      5  Reasons: toolcall_reason                11  The loop: the message flow
      6  Functions: what a function takes
 
-Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
+Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
 responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
 find, mcp, serve, http, switch, trace, cli.
