@@ -11882,11 +11882,12 @@ HOSTILE = [
 
 
 def flow_messages(api_format):
+    api = toolreg._APIS[api_format]
     return [
-        toolreg._APIS[api_format].user("hi"),
+        api.user("hi"),
         *build_assistant_messages(FLOW_CALLS, api_format=api_format),
         *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *toolreg._APIS[api_format].assistant("bye", []),
+        *api.message({"content": "bye"}, api.said("bye")),
     ]
 
 
