@@ -341,16 +341,14 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # ---------------------------------------------------------------------------
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the check that it must pass, or None; a type without a row does not fit. The tables of a schema are joined before any
-# value comes (all of them, or one of them), so that judging a value is a look-up by its type and a call. Whatever is
-# slow walks the rules instead: errors, and coercion.
+# value comes, so that judging one is a look-up by its type and a call. Errors and coercion walk the rules instead.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     tables    type -> the check to pass                          of "type": {dict: None}
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
-MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
-MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
 _THOROUGH = 20              # values of one union that are weighed against every alternative
+MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
 
 _Check = Callable[[Any], bool]
 _Table = dict[type, "_Check | None"]
@@ -370,28 +368,25 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
     return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
-def _both(one: _Table, other: _Table) -> _Table:
-    """Join tables so that both have to be passed."""
-    def joined(first: _Check | None, second: _Check | None) -> _Check | None:
-        if first is None or second is None:
-            return first or second
-        return lambda value: first(value) and second(value)
-    return other if one is _ANYTHING else {kind: joined(one[kind], other[kind]) for kind in one if kind in other}
+def _merged(tables: Sequence[_Table], one_is_enough: bool = False) -> _Table:
+    """Join tables so that all of them have to be passed, or one of them."""
+    def check_of(checks: list[_Check]) -> _Check:
+        def check(value: Any) -> bool:
+            for each in checks:
+                if each(value) is one_is_enough:
+                    return one_is_enough
+            return not one_is_enough
+        return checks[0] if len(checks) == 1 else check
 
-
-def _either(tables: Sequence[_Table]) -> _Table:
-    """Join tables so that one of them has to be passed."""
-    def joined(checks: list[_Check | None]) -> _Check | None:
-        some = [check for check in checks if check]
-
-        def passes_one(value: Any) -> bool:
-            for check in some:
-                if check(value):
-                    return True
-            return False
-        return None if None in checks else some[0] if len(some) == 1 else passes_one
-    kinds = dict.fromkeys(kind for table in tables for kind in table)
-    return {kind: joined([table[kind] for table in tables if kind in table]) for kind in kinds}
+    if len(tables) == 1:
+        return tables[0]
+    joined: _Table = {}
+    for kind in _ANYTHING:
+        rows = [table[kind] for table in tables if kind in table]
+        if rows if one_is_enough else len(rows) == len(tables):
+            checks = [] if one_is_enough and None in rows else [row for row in rows if row]
+            joined[kind] = check_of(checks) if checks else None
+    return joined
 
 
 def _check_of(table: _Table) -> _Check:
@@ -402,8 +397,8 @@ def _check_of(table: _Table) -> _Check:
 
     def as_plain(value: Any) -> bool:
         plain = _plain(value)
-        return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
-    return check
+        return type(plain) in table and check(plain)
+    return (lambda value: True) if table == _ANYTHING else check
 
 
 def _plain(value: Any) -> Any:
@@ -504,11 +499,8 @@ _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 def _regex(source: str) -> re.Pattern[str]:
     """Compile a pattern, or raise a ValueError that says what is not supported."""
     try:
-        if len(source) > MAX_PATTERN:
-            raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-        spelled = _translated(source)
-        if len(spelled) > 100 * MAX_PATTERN:
-            raise ValueError("it names too many Unicode properties")
+        if len(source) > MAX_PATTERN or len(spelled := _translated(source)) > 100 * MAX_PATTERN:
+            raise ValueError("it is too long")
         return re.compile(f"(?a){spelled}")
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
@@ -545,7 +537,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
+    keyword, last = "", False               # last: it looks at what the others judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -590,31 +582,29 @@ def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
 @functools.cache
 def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
-    return _says(_either([_TYPES[name][1] for name in names]), f"is not {words}")
+    return _says(_merged([_TYPES[name][1] for name in names], one_is_enough=True), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
-    allowed: dict[type, set[Any]] = {}
-    for value in map(_plain, values):
-        for kind in (int, float) if type(value) in (int, float) else (type(value),):
-            allowed.setdefault(kind, set()).add(_canonical(value))
-    node.compiler.guarded |= dict in allowed or list in allowed
-    table: _Table = dict.fromkeys(allowed, lambda value: _canonical(value) in allowed[type(value)])
-    if str in allowed:
-        table[str] = allowed[str].__contains__          # the most frequent ones, without a call
-    return _says(table, words, *values)
+    allowed, kinds = {*map(_canonical, values)}, {type(_plain(value)) for value in values}
+    if kinds & {int, float}:
+        kinds |= {int, float}               # 1 is 1.0
+    node.compiler.guarded |= bool(kinds & {dict, list})
+    return _says({kind: allowed.__contains__ if kind is str else lambda value: _canonical(value) in allowed
+                  for kind in kinds}, words, *values)
 
 
 def _is_multiple_of(step: float) -> _Check:
     from fractions import Fraction
 
-    def exact(value: float) -> bool:
+    def exact(number: float) -> Fraction:       # as it is written: 0.3 is three times 0.1
+        return Fraction(number if isinstance(number, int) else float.__repr__(number))
+
+    def check(value: float) -> bool:
         if value - value or type(value) is type(step) is int:       # infinite, or easy
             return value % step == 0
-        # of the numbers as they are written: 0.3 is three times 0.1
-        number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
-        return number % unit == 0
-    return exact
+        return exact(value) % exact(step) == 0
+    return check
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -637,42 +627,30 @@ def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
-    others = [name for name in names if name not in node.arguments.get("properties", ())]   # the rest is its business
+    others = {*names}.difference(node.arguments.get("properties", ()))      # the rest is its business
     return _Rule(dict, lambda value: [(name, None, "is missing", ()) for name in names if name not in value],
-                 _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
+                 _only([dict], lambda value: value.keys() >= others) if others else _ANYTHING)
 
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required = subs.keys() & node.arguments.get("required", ())
-    closed = _is_closed(node)
-    plan = [(name, sub.kind, sub.test) for name, sub in subs.items()
-            if closed or name in required or sub.table != _ANYTHING]
-    there, maybe = ([row for row in plan if (row[0] in required) is needed] for needed in (True, False))
-    least, no_more, fits = len(there), not (closed or maybe), {name: sub.fits for name, sub in subs.items()}
+    required, closed = node.arguments.get("required", ()), _is_closed(node)
+    plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
 
     def check(value: dict[str, Any]) -> bool:
-        try:
-            for name, kind, test in there:
-                if type(value[name]) is not kind:
-                    if not fits[name](value[name]):
+        known = 0
+        for name, kind, test, fits, is_required in plan:
+            if name in value:
+                known += 1
+                part = value[name]
+                if type(part) is not kind:
+                    if not fits(part):
                         return False
-                elif test is not None and not test(value[name]):
+                elif test is not None and not test(part):
                     return False
-        except KeyError:
-            return False
-        if no_more or len(value) == least:
-            return True
-        absent = 0
-        for name, kind, test in maybe:
-            if name not in value:
-                absent += 1
-            elif type(value[name]) is not kind:
-                if not fits[name](value[name]):
-                    return False
-            elif test is not None and not test(value[name]):
+            elif is_required:
                 return False
-        return not closed or len(value) + absent == len(plan)
+        return not closed or known == len(value)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -683,8 +661,8 @@ def _is_closed(node: _Node) -> bool:
     return more is not None and more.schema is False and not node.arguments.get("patternProperties")
 
 
-def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
-    kind, test, fits = node.kind, node.test, node.fits
+def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
+    kind, test, fits = sub.row
 
     def check(parts: Iterable[Any]) -> bool:
         for part in parts:
@@ -725,8 +703,7 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    checks = list(map(_check_of, tables))
-    table: _Table = _either(tables)
+    table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -827,7 +804,7 @@ _KEYWORDS: dict[str, _Row] = {
     "items": (_SCHEMA, _items),
     "allOf": (_SCHEMAS, lambda subs, _: _Rule(
         None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+        _merged([sub.usable_table() for sub in subs]))),
     "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
@@ -851,27 +828,24 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 class _Node:
     """Be one compiled schema."""
 
-    kind: type | None = None        # the first type in the table: most schemas have one
-    test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
+    keyword, length, weight = "", 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
         self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
+        self.row: tuple[type | None, _Check | None, _Check] = None, None, self.fits     # most schemas have one type
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, once, and join what they demand."""
-        if self.started:
-            return
-        self.started, rows, words = True, self.compiler.rows(self), self.words
+        rows, words = self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+        for keyword in [each for each in rows if each in words]:
             if _FORMS[rows[keyword][0]](words[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
@@ -886,17 +860,14 @@ class _Node:
             if rule:
                 rule.keyword = keyword
                 self.rules.append(rule)
-        table = functools.reduce(_both, [rule.table for rule in self.rules], {} if self.schema is False else _ANYTHING)
-        kind = self.kind = next(iter(table), None)
-        test, anyhow = table[kind] if kind else None, _check_of(table)
-        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
-        self.test, self.table, self.weight = test, table, 1 + sum(inner.weight for inner in self.here)
+        self.table = {} if self.schema is False else _merged([rule.table for rule in self.rules])
+        kind, self.fits = next(iter(self.table), None), _check_of(self.table)
+        self.row = kind, self.table[kind] if kind else None, self.fits
+        self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
-            if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # an older draft has arrays of names among its schemas
             sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
             self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
@@ -1015,18 +986,15 @@ class _Compiler:
     def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
         key = id(schema), id(home)
-        node = self.nodes.get(key)
-        if node is None:
+        if key not in self.nodes:
             node = self.nodes[key] = _Node(self, schema, home, where)
-            if len(self.nodes) > MAX_SCHEMAS:
-                raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if later and self.depth > 20:
-            self.waiting.append(node)
-        else:
-            self.depth += 1
-            node.build()
-            self.depth -= 1
-        return node
+            if later and self.depth > 20:
+                self.waiting.append(node)
+            else:
+                self.depth += 1
+                node.build()
+                self.depth -= 1
+        return self.nodes[key]
 
 
 class Validator:
@@ -4130,13 +4098,13 @@ _ESCAPES.update({
 
 
 # --- keywords
-def _contains(sub: _Node, node: _Node) -> _Rule:
+def _contains(sub: _Node, node: _Node, marks: bool = True) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
 
     def parts(value: list[Any]) -> list[_Part]:
         fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
         if least <= len(fitting) <= most:
-            return fitting
+            return fitting if marks else []
         words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
         return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
     return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
@@ -4162,7 +4130,7 @@ def _if(test: _Node, node: _Node) -> _Rule:
 def _seen_by(rule: _Rule, value: Any) -> set[Any]:
     """Give the names or indices that a keyword judges in a value that fits."""
     return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
-                         if not isinstance(node, str))) if rule.marks else set()
+                         if not isinstance(node, str)))
 
 
 _seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
@@ -4188,23 +4156,6 @@ def _old_items(subs: _Node | list[_Node], node: _Node) -> _Rule | None:
 
 def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
     return _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None
-
-
-def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
-    rule = _contains(sub, node)
-    rule.marks = False
-    return rule
-
-
-def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
-    """Read what is two keywords now: names that are needed too, and schemas."""
-    def parts(value: dict[str, Any]) -> Iterator[_Part]:
-        for name in needs:
-            if name in value and isinstance(needs[name], list):
-                yield from ((other, None, "is missing", (name,)) for other in needs[name] if other not in value)
-            elif name in value:
-                yield _ITSELF, value, needs[name], (name,)
-    return _Rule(dict, parts)
 
 
 _NAME = "a name"
@@ -4252,10 +4203,10 @@ _DIALECTS: dict[str, _Dialect] = {
     DRAFT_2020_12: (_KEYWORDS, False),
     DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _MORE["dependentSchemas"][1])}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:
@@ -4316,6 +4267,8 @@ class _FullCompiler(_Compiler):
         return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        if isinstance(schema, list) and where[-2:-1] == ("dependencies",):
+            schema = {"required": schema}
         resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
