@@ -964,9 +964,9 @@ def test_a_schema_may_lead_into_itself_from_two_sides():
 
 def test_what_is_nearest_is_sought_for_the_first_values_only():
     validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
-    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(50)])]
-    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 50
-    assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
+    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(2_000)])]
+    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 2_000
+    assert errors[-1] == '[1999]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 def test_what_can_be_mended_is_mended_however_many_there_are():
@@ -5498,7 +5498,7 @@ def suite_outcomes(draft, dialect):
 
 
 def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="too many Unicode properties"):
+    with pytest.raises(SchemaError, match="it is too long"):
         Validator({"pattern": r"\p{L}" * 300})
 
 

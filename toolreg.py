@@ -347,7 +347,7 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
-_THOROUGH = 20              # values of one union that are weighed against every alternative
+_THOROUGH = 3_000           # times that alternatives of a union are weighed for values that fit none, even if mended
 MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
 
 _Check = Callable[[Any], bool]
@@ -597,13 +597,12 @@ def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule
 def _is_multiple_of(step: float) -> _Check:
     from fractions import Fraction
 
-    def exact(number: float) -> Fraction:       # as it is written: 0.3 is three times 0.1
-        return Fraction(number if isinstance(number, int) else float.__repr__(number))
-
     def check(value: float) -> bool:
         if value - value or type(value) is type(step) is int:       # infinite, or easy
             return value % step == 0
-        return exact(value) % exact(step) == 0
+        # of the numbers as they are written: 0.3 is three times 0.1
+        number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
+        return number % unit == 0
     return check
 
 
@@ -716,28 +715,23 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
 
 
 def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
-    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
+    """Give the alternative that a value is nearest to, or words where there is none, or where too many had none."""
     memo, key = node.compiler.memo, (_meant, node)
-    memo[key] = 1 + memo.get(key, 0)
-    if memo[key] > _THOROUGH:
-        near = (sub for sub in subs if memo[key] < 50 * _THOROUGH and sub.fits(sub.nearest(value)))
-        meant = next(near, None)
-        memo[key] -= meant is not None
-        return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
-    if "" not in expected:
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    if memo.get(key, 0) > _THOROUGH:
+        return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
+    types = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
+    if len(types) == len(subs):
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(types))}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
-    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+    best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
 
 
-def _other_type(faults: list[ValidationError]) -> str:
-    """Give the type that is wanted where the value has another one."""
-    return next((fault.message.rpartition(" is not ")[2] for fault in faults
-                 if fault.keyword == "type" and not fault.path), "")
+def _is_of_type(fault: ValidationError) -> bool:
+    return fault.keyword == "type" and not fault.path
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -941,6 +935,8 @@ class _Compiler:
         self.memo: dict[Any, Any] = {}
 
     def compile(self, schema: Any) -> _Node:
+        if any(map(_too_deep, (schema, *self.given.values()))):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             self.waiting.pop().build()
@@ -953,16 +949,11 @@ class _Compiler:
 
     def home_of(self, document: Any) -> Any:
         """Give what references in a document are about: here, that document."""
-        self.check_depth(document)
         said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
         if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
         self.other_words = _DRAFTS[said]
         return document
-
-    def check_depth(self, document: Any) -> None:
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -4303,7 +4294,6 @@ class _FullCompiler(_Compiler):
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
-        self.check_depth(document)
         first = self.resource(document, uri, self.default)
         stack, known = [(document, first)], set()
         while stack:
