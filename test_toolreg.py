@@ -575,8 +575,8 @@ def test_json_text_comes_back_as_it_was(value):
     ("NaN", "NaN is not JSON"),
     ("-Infinity", "-Infinity is not JSON"),
     ("1e999", "1e999 is too large for a number"),
-    ("[" * 10_000, "nested more than 128 levels deep"),
-    ('{"a":' * 10_000, "nested more than 128 levels deep"),
+    ("[" * 10_000 + "]" * 10_000, "nested more than 128 levels deep"),
+    ('{"a":' * 10_000 + "1" + "}" * 10_000, "nested more than 128 levels deep"),
     ("[" * 129 + "]" * 129, "nested more than 128 levels deep"),
 ])
 def test_text_that_is_no_json_is_refused_with_its_place(text, fault):

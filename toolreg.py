@@ -93,14 +93,11 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "extract": "extract",
-    "classes": "class_tools register_from_class",
-    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
-    "strict": "strict", "roots": "branches-at-the-root",
-    "spellings": "other-calls sdk-object",
+    "extract": "extract", "strict": "strict", "roots": "branches-at-the-root", "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
-    "streams": "collect_stream acollect_stream", "importers": "ToolList",
+    "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
+    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -254,17 +251,18 @@ _DECODER, _DECODER_ONCE = (
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    if len(text) > MAX_DEPTH:
-        _check_nesting(text)
     decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
-        if end == len(text):
-            return value
-    except (ValueError, StopIteration):
-        pass                                # on purpose: white space around it, or a fault to be told below
+    except (ValueError, StopIteration, RecursionError):
+        end = -1                            # white space around it, or a fault to be told below
     try:
-        return decoder.decode(text.removeprefix("\ufeff"))
+        value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
+        if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
+            raise RecursionError
+        return value
+    except RecursionError:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -273,21 +271,20 @@ def _read_json(text: str, once: bool = False) -> Any:
         raise ValueError(re.sub("^Exceeds.*", "an integer has too many digits", str(error))) from None
 
 
-def _check_nesting(text: str) -> None:
-    """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        depth = 0
-        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
-            depth += 1 if bracket in "[{" else -1
-            if depth > MAX_DEPTH:
-                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+def _too_deep(value: Any) -> bool:
+    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
+    level = {0: value} if isinstance(value, (dict, list)) else {}
+    for _ in range(MAX_DEPTH):
+        level = {id(part): part for whole in level.values()
+                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
+        if not level:
+            return False
+    return True
 
 
 def _printable(text: str) -> str:
     r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _json_writer() -> Callable[[Any], str]:
@@ -312,12 +309,12 @@ def _error_text(error: BaseException) -> str:
 
 def _words_of(error: Any) -> str:
     """Give the text of an exception, with what a group holds, as far as these do not raise themselves."""
-    text, held = "", list[str]()
-    with contextlib.suppress(Exception):
-        text = str(error).strip()
+    text = ""
     with contextlib.suppress(Exception):    # whatever is asked of an exception of a stranger may raise
-        held = [_error_text(each) for each in error.exceptions] if hasattr(error, "subgroup") else held
-    return f"{text}: {_listed(held)}".removeprefix(": ") if held else text
+        text = str(error).strip()
+        if hasattr(error, "subgroup"):
+            text += f": {_listed([_error_text(each) for each in error.exceptions])}"
+    return text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -359,8 +356,7 @@ _TYPES: dict[str, tuple[str, _Table]] = {
     "number": ("a number", {float: math.isfinite, int: None}),
     "boolean": ("a boolean", {bool: None}), "null": ("null", {type(None): None}),
 }
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
+_PLAIN: dict[type, Callable[[Any], Any]] = {dict: dict, list: list, str: str.__str__, int: int, float: float}
 
 
 def _only(kinds: Iterable[type], check: _Check) -> _Table:
@@ -406,17 +402,6 @@ def _plain(value: Any) -> Any:
     if type(value) in _ANYTHING:
         return value
     return next((make(value) for kind, make in _PLAIN.items() if isinstance(value, kind)), value)
-
-
-def _too_deep(value: Any) -> bool:
-    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
-    level = {0: value} if isinstance(value, (dict, list)) else {}
-    for _ in range(MAX_DEPTH):
-        level = {id(part): part for whole in level.values()
-                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
-        if not level:
-            return False
-    return True
 
 
 def _canonical(value: Any) -> Any:
@@ -721,9 +706,9 @@ def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
         return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
     memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
-    types = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
-    if len(types) == len(subs):
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(types))}", ()
+    wanted = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
+    if len(wanted) == len(subs):
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(wanted))}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
     best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
@@ -4197,7 +4182,8 @@ _DIALECTS: dict[str, _Dialect] = {
         "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _MORE["dependentSchemas"][1])}, True)}
+        "$id": (_TEXT, None),
+        "dependencies": ("an object of schemas and arrays of strings", _MORE["dependentSchemas"][1])}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:

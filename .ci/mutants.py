@@ -24,7 +24,7 @@ MUTANTS = [
     # 1. words
     (1, "strict=False, parse_float=_finite", "strict=True, parse_float=_finite"),
     (1, "False, False, False)", "False, False, True)"),
-    (1, "        if depth > MAX_DEPTH:", "        if depth > MAX_DEPTH + 1:"),
+    (1, "for _ in range(MAX_DEPTH):", "for _ in range(MAX_DEPTH + 1):"),
     (1, 'text[:SHOWN_CHARACTERS] + "…"', "text[:SHOWN_CHARACTERS]"),
     # 2. JSON Schema
     (2, 'value >= n, "is less than"', 'value > n, "is less than"'),
