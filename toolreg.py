@@ -678,6 +678,10 @@ def _additional_properties(sub: _Node, node: _Node) -> _Rule:
         if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
 
 
+def _pairs(subs: list[_Node], node: _Node) -> _Rule:
+    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
+
+
 def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
     first, each = len(node.arguments.get(before, ())), _each(sub)
     return _Rule(list, lambda value: [(index, value[index], sub, ()) for index in range(first, len(value))],
@@ -778,9 +782,7 @@ _KEYWORDS: dict[str, _Row] = {
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
         (name, name, fault.message, fault.schema_path) for name in value for fault in sub.faults(name)],
         _only([dict], lambda value: all(map(sub.fits, value))))),
-    "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
-        (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items),
+    "prefixItems": (_SCHEMAS, _pairs), "items": (_SCHEMA, _items),
     "allOf": (_SCHEMAS, lambda subs, _: _Rule(
         None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
         _merged([sub.usable_table() for sub in subs]))),
@@ -933,12 +935,11 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about: here, that document."""
+        """Give what a chapter knows of where a schema stands; here, all are in one document."""
         said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
         if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
-        self.other_words = _DRAFTS[said]
-        return document
+        self.other_words, self.document = _DRAFTS[said], document
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -955,13 +956,13 @@ class _Compiler:
         try:
             if not re.match("#(/|$)", reference):
                 raise LookupError(reference)
-            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
+            return self.node(_pointer(self.document, reference), None, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
 
     def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        key = id(schema), id(home)
+        key = id(schema), home
         if key not in self.nodes:
             node = self.nodes[key] = _Node(self, schema, home, where)
             if later and self.depth > 20:
@@ -4123,15 +4124,8 @@ def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iter
     return rule
 
 
-# Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
-def _old_items(subs: _Node | list[_Node], node: _Node) -> _Rule | None:
-    if not isinstance(subs, list):
-        return _items(subs, node, before="")
-    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
-
-
-def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
-    return _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None
+def _dependent(subs: dict[str, _Node], node: _Node) -> _Rule:
+    return _Rule(dict, lambda value: [(_ITSELF, value, sub, (name,)) for name, sub in subs.items() if name in value])
 
 
 _NAME = "a name"
@@ -4144,36 +4138,35 @@ _FORMS.update({
     "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
         isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
 })
-_NAMES: dict[str, _Row] = {
-    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
-    "$dynamicRef": (_TEXT, _reference)}
-_COUNTS: dict[str, _Row] = {
-    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value]))}
-_MORE: dict[str, _Row] = {
-    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
 _UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
     "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
     "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+_KEYWORDS.update({
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value])),
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, _dependent), **_UNEVALUATED})
 # the keywords of each vocabulary that a metaschema can leave out
+_BASIC = {"$schema", "$id", "$ref", "$anchor", "$dynamicAnchor", "$dynamicRef", "$defs", "definitions"}
 _APPLICATORS = {name for name, row in _KEYWORDS.items()
-                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
-_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP)} - _BASIC - _UNEVALUATED.keys()
 _VOCABULARIES: dict[str, Collection[str]] = {
     "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+# before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
-    "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
+    "items": ("a schema or an array of schemas", lambda subs, node: (
+        _pairs(subs, node) if isinstance(subs, list) else _items(subs, node, before=""))),
+    "additionalItems": (_SCHEMA, lambda sub, node: (
+        _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None))}
 _Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
 _DIALECTS: dict[str, _Dialect] = {
     DRAFT_2020_12: (_KEYWORDS, False),
@@ -4182,17 +4175,16 @@ _DIALECTS: dict[str, _Dialect] = {
         "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None),
-        "dependencies": ("an object of schemas and arrays of strings", _MORE["dependentSchemas"][1])}, True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependent)}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:
     """Say a list in `items` as all APIs take it; a call is still checked against what the draft means."""
     if not (isinstance(part, dict) and isinstance(part.get("items"), list)):
         return part
-    kept = {keyword: argument for keyword, argument in part.items() if keyword not in ("items", "additionalItems")}
-    listed = {"prefixItems": part["items"]} if part["items"] else {}
-    return {**kept, **listed, **({"items": part["additionalItems"]} if "additionalItems" in part else {})}
+    now = {"items": "prefixItems", "additionalItems": "items"}
+    return {now.get(keyword, keyword): argument for keyword, argument in part.items()
+            if (keyword, argument) != ("items", [])}
 
 
 def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -4226,7 +4218,6 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4251,8 +4242,7 @@ class _FullCompiler(_Compiler):
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        home = resource, scope
-        return super().node(schema, self.same.setdefault(home, home), where, later)
+        return super().node(schema, (resource, scope), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
