@@ -8799,8 +8799,8 @@ def _own_lines(error: BaseException | None) -> str:
     return "".join(["\n{}, line {}: {}".format(*line) for line in lines if not line[0].startswith(others)][-3:])
 
 
-# what is told in a line; an AttributeError names the chapter that was cut
-_ERRORS = (ToolRegError, OSError, ValueError, AttributeError)
+# what is told in a line: an AttributeError names the chapter that was cut, a KeyError what a model made up in a lesson
+_ERRORS = (ToolRegError, OSError, ValueError, AttributeError, KeyError)
 
 
 def _print_error(error: object) -> None:
@@ -8889,7 +8889,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except _ERRORS as error:
-        _print_error(error)
+        _print_error(_error_text(error) if type(error) is KeyError else error)
         return 2
     return 0
 
