@@ -255,7 +255,7 @@ def _read_json(text: str, once: bool = False) -> Any:
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
     except (ValueError, StopIteration, RecursionError):
-        end = -1                            # white space around it, or a fault to be told below
+        value, end = None, -1               # white space around it, or a fault to be told below
     try:
         value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
         if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
@@ -693,7 +693,9 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
     table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
-        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
+        def fits_one(value: Any) -> bool:
+            return sum(check(value) for check in checks) == 1
+        table = dict.fromkeys(table, fits_one)
 
     def parts(value: Any) -> list[_Part]:
         fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
@@ -2203,7 +2205,7 @@ class _Format(types.SimpleNamespace):
         return again
 
     @staticmethod
-    def message(said: dict[str, Any], parts: list[Any]) -> list[dict[str, Any]]:
+    def message(said: Any, parts: list[Any]) -> list[dict[str, Any]]:
         """Give what was said as it came, with these parts, without what no server takes back."""
         message = {"role": "assistant", **said, "tool_calls": parts}
         if not parts:
@@ -5849,11 +5851,12 @@ def _langchain_answer(value: Any) -> Any:
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
-    blocks = [value.content] if isinstance(value.content, str) else value.content
+    message: Any = value
+    blocks = [message.content] if isinstance(message.content, str) else message.content
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
-    if value.status == "error":
+    if message.status == "error":
         raise ToolError(text)
-    return Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, message.content if message.artifact is None else message.artifact)
 
 
 def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
