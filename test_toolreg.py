@@ -4234,6 +4234,35 @@ def test_options_that_cannot_be_are_refused_before_the_model_is_asked(options, e
         agent_loop(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options)
 
 
+def looking(sees, media_type="image/png"):
+    """Give a model that looks at something and at words, and a registry with which it does."""
+    registry = ToolRegistry()
+    registry.register(lambda: ["see:", Media(b"abc", media_type), Media(b"ww", "audio/wav")], name="look")
+    registry.register(lambda: "words", name="read")
+    model = scripted_model([ToolCall("c1", "look", {}), ToolCall("c2", "read", {})], ToolCall("c3", "read", {}), "Done.")
+    model.sees_images = sees
+    return model, registry
+
+
+SEEN = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,YWJj"}}]}
+
+
+@pytest.mark.parametrize("sees, media_type, shown", [
+    (True, "image/png", [SEEN]), (False, "image/png", []), (True, "application/pdf", [])])
+def test_a_model_that_sees_is_shown_the_images_of_results_after_all_of_them(sees, media_type, shown):
+    model, registry = looking(sees, media_type)
+    said = list(agent_loop(model, "go", registry))
+    assert said[3:-3] == shown and said[1]["content"].startswith(f"see:\n[{media_type}, 3 bytes]")
+    assert [message["role"] for message in (*said[:3], *said[-3:])] == [
+        "assistant", "tool", "tool", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("api_format", [api_format for api_format in API_FORMATS if api_format != "mcp"])
+def test_an_image_is_shown_once_however_the_api_has_it(api_format):
+    model, registry = looking(True)
+    assert json.dumps(run_agent(model, "go", registry, api_format=api_format)).count("YWJj") == 1
+
+
 @pytest.mark.parametrize("model, registry, fault", [
     (5, ToolRegistry(), "model: must be callable"), (print, [add], "registry: must be a ToolRegistry")])
 def test_a_model_and_a_registry_that_are_none_are_named(model, registry, fault):
@@ -4876,6 +4905,12 @@ def test_an_async_loop_is_a_stream_whose_tools_run_in_the_context_of_its_call():
     messages = asyncio.run(main())
     assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool", "assistant"]
     assert messages[1]["content"] == messages[3]["content"] == "called"
+
+
+@pytest.mark.parametrize("sees, shown", [(True, [SEEN]), (False, [])])
+def test_a_model_that_sees_is_shown_images_in_async_runs_too(sees, shown):
+    model, registry = looking(sees)
+    assert asyncio.run(arun_agent(model, "go", registry))[4:-3] == shown
 
 
 def test_what_ends_an_async_run_carries_the_messages():
@@ -7088,6 +7123,11 @@ def test_ollama_is_answered_by_the_tools_name_and_its_arguments_stay_objects():
     assert kept["function"] == answer["tool_calls"][0]["function"]
     assert result == {"role": "tool", "tool_call_id": kept["id"], "content": "1", "tool_name": "add"}
     assert asked[0]["tools"] == ToolRegistry([add]).get_schemas(api_format="ollama")
+
+
+def test_ollama_is_shown_images_in_its_own_words():
+    model, registry = looking(True)
+    assert run_agent(model, "go", registry, api_format="ollama")[4] == {"role": "user", "content": "", "images": ["YWJj"]}
 
 
 def test_a_copy_without_the_chapter_ollama_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
@@ -10946,6 +10986,14 @@ def test_an_agent_runs_over_http_and_the_history_is_one_that_servers_take():
     assert one == {"id": messages[1]["tool_calls"][0]["id"], "type": "function",
                    "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
     assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"s": "s"})
+
+
+@pytest.mark.parametrize("options, shown", [({"sees_images": True}, [SEEN]), ({}, [])])
+def test_images_are_shown_over_http_by_an_option_that_is_not_sent_itself(options, shown):
+    script, registry = looking(True)
+    with serving_each(*[completion(script(messages=[])) for _ in range(3)]) as (url, requests):
+        run_agent(HttpModel(url, "m", **options), "go", registry)
+    assert sent_body(requests[1])["messages"][4:] == shown and b"sees_images" not in b"".join(requests)
 
 
 @pytest.mark.parametrize("trouble", [

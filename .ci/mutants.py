@@ -56,7 +56,7 @@ MUTANTS = [
     (6, "for each in takes.positional[:last + 1]), kwargs", "for each in takes.positional[:last]), kwargs"),
     (6, "if name in takes.hidden or not (name in known or takes.rest)]", "if not (name in known or takes.rest)]"),
     # 7. messages
-    (7, "wraps and type(value) is str", "wraps > 1 and type(value) is str"),
+    (7, "if wraps and type(value)", "if wraps > 1 and type(value)"),
     # 8. provider formats
     (8, "asked = think_augment if known.think_augment is None else known.think_augment", "asked = think_augment"),
     (8, '"strict": said is not None}', '"strict": strict}'),
@@ -66,8 +66,8 @@ MUTANTS = [
     ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
-    (8, "_CUT if isinstance(function.get(\"arguments\"), str) else _kept(call)", "_CUT"),
-    (8, "taken_back or (cut_short and not call.arguments)", "(cut_short and not call.arguments)"),
+    (8, "_CUT if isinstance(arguments, str) else _object(call, kept=True)", "_CUT"),
+    (8, "unfit & _TAKEN_BACK or not call.arguments", "not call.arguments"),
     ("streams", 'function.get("arguments") in ("{}", arguments)', 'function.get("arguments") == "{}"'),
     # 9. tools
     (9, "{1,64}\\Z", "{1,64}$"),
