@@ -7555,7 +7555,6 @@ class Shelf:
         return len(self.books)
 
     async def find(self, title: str) -> bool:
-        "Find a book."
         return title in self.books
 
     @functools.lru_cache(maxsize=None)  # noqa: B019
@@ -7564,7 +7563,6 @@ class Shelf:
 
     @classmethod
     def make(cls, kind: str) -> str:
-        "Make a shelf."
         return f"{cls.__name__} of {kind}"
 
     @staticmethod
@@ -7575,9 +7573,7 @@ class Shelf:
     def explosive(self):
         raise AssertionError("a property was evaluated")
 
-    @functools.cached_property
-    def explosive_too(self):
-        raise AssertionError("a property was evaluated")
+    explosive_too = functools.cached_property(lambda self: self.explosive)
 
     def _private(self):
         return "private"
@@ -7588,7 +7584,6 @@ class Shelf:
 
 class Bookcase(Shelf):
     def add(self, title: str) -> str:
-        "Add a book to a bookcase."
         return "overridden"
 
     find = None
@@ -7598,8 +7593,7 @@ class Bookcase(Shelf):
 
 
 def test_the_public_methods_of_an_instance_become_tools_that_share_it():
-    registry = ToolRegistry()
-    shelf = Shelf([])
+    registry, shelf = ToolRegistry(), Shelf([])
     tools = registry.register_from_class(shelf)
     assert [tool.name for tool in tools] == ["add", "find", "cached", "make", "double"] == registry.list_tools()
     assert tools.refused == {} and registry["add"].description == "Add a book."
@@ -7614,34 +7608,25 @@ def test_a_class_gives_its_static_and_class_methods_and_names_what_needs_an_inst
     with pytest.warns(ToolRegWarning, match="Shelf: 3 of 5 tools left out"):
         tools = class_tools(Shelf)
     assert [tool.name for tool in tools] == ["make", "double"]
-    reason = "needs an instance (write Shelf(…) for the class)"
-    assert tools.refused == dict.fromkeys(("add", "find", "cached"), reason)
+    assert tools.refused == dict.fromkeys(("add", "find", "cached"), "needs an instance (write Shelf(…) for the class)")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [tool.name for tool in class_tools(Shelf, include=["make"])] == ["make"]
 
 
-def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away():
+def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away_or_what_is_pythons_own():
     with pytest.warns(ToolRegWarning, match="callback"):
         tools = class_tools(Bookcase([]))
     assert {tool.name for tool in tools} == {"add", "cached", "make", "double"} and list(tools.refused) == ["bad"]
     assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
+    books = type("Books", (list,), {"borrow": lambda self: self.pop()})
+    assert [(tool.name, tool.run({})) for tool in class_tools(books(["a"]))] == [("borrow", "a")]
 
 
-@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json])
+@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json, object()])
 def test_what_has_only_methods_of_pythons_own_has_no_tools(value):
     with pytest.raises(ToolDefinitionError, match="has no public methods"):
         class_tools(value)
-
-
-def test_of_a_subclass_of_a_list_only_its_own_methods_become_tools():
-    class Books(list):
-        def borrow(self, title: str) -> str:
-            self.remove(title)
-            return title
-    registry = ToolRegistry()
-    registry.register_from_class(Books(["a"]))
-    assert registry.list_tools() == ["borrow"] and registry.invoke("borrow", {"title": "a"}).value == "a"
 
 
 def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
@@ -7651,8 +7636,6 @@ def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
         with pytest.raises(ToolDefinitionError,
                            match="there is no public method .* \\(there are: add, find, cached, make, double\\)"):
             class_tools(Shelf([]), **options)
-    with pytest.raises(ToolDefinitionError, match="has no public methods"):
-        class_tools(object())
 
 
 def test_one_class_can_be_registered_twice_under_two_namespaces():
@@ -7689,11 +7672,9 @@ KEPT_TURNS["openai-chat"].append(
 
 
 def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
-    langchain = SdkObject(content="Hm.", tool_calls=[],
-                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    langchain = SdkObject(content="Hm.", tool_calls=[], invalid_tool_calls=[{**INVALID_CALL, "args": "{oops"}])
     messages, calls, _ = toolreg._read_turn(langchain, "openai-chat")
-    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert parse_tool_calls(messages) == calls
+    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops" and parse_tool_calls(messages) == calls
     assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
 
 
@@ -7701,13 +7682,11 @@ class LangChainLike:
     """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
 
     description, tags, args_schema, coroutine = "Add numbers.", ["sums"], None, None
-    response_format, handle_tool_error, handle_validation_error = "content", False, False
+    response_format, handle_tool_error, handle_validation_error, tool_call_schema = "content", False, False, None
 
-    def __init__(self, name, invoke, schema, **attributes):
-        self.name, self.run, self.tool_call_schema, self.given = name, invoke, schema, []
-        vars(self).update(attributes)
-
-    tool_call_schema = None
+    def __init__(self, name, invoke, schema=None, **attributes):
+        self.given = []
+        vars(self).update({"name": name, "run": invoke, "tool_call_schema": schema or ADD, **attributes})
 
     def get_input_schema(self):
         return self.args_schema
@@ -7738,8 +7717,8 @@ class ToolMessageLike(NamedTuple):
     tool_call_id: str = "1"
 
 
-def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
-    tool = LangChainLike("add", lambda given: given["a"] + 1, ADD)
+def test_a_tool_is_invoked_with_arguments_that_were_validated_here_and_awaited_where_it_has_a_coroutine():
+    tool = LangChainLike("add", lambda given: given["a"] + 1)
     registry = ToolRegistry(think_augment=True)
     registered, = registry.register_from_langchain(tool)
     assert (registered.name, registered.description, registered.parameters) == ("add", "Add numbers.", ADD)
@@ -7747,22 +7726,14 @@ def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
     result = registry.invoke("add", {"a": "1", "toolcall_reason": "why"})
     assert (result.value, result.reason, tool.given) == (2, "why", [{"a": 1}])
     assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
+    awaited, = langchain_tools(LangChainLike("add", lambda given: 7, coroutine=print))
+    assert awaited.run({"a": 1}) == 7 and asyncio.run(awaited.arun({"a": 1})) == 7
+    assert awaited._is_async and not registered._is_async
 
 
-class InjectedToolArg:
-    """These have the names of LangChain's and LangGraph's marks, by which they are known."""
-
-
-class InjectedToolCallId(InjectedToolArg):
-    pass
-
-
-class InjectedState(InjectedToolArg):
-    pass
-
-
-class _DirectlyInjectedToolArg:
-    pass
+# these have the names of LangChain's and LangGraph's marks, by which they are known
+InjectedToolArg, _DirectlyInjectedToolArg = type("InjectedToolArg", (), {}), type("_DirectlyInjectedToolArg", (), {})
+InjectedToolCallId, InjectedState = [type(name, (InjectedToolArg,), {}) for name in ("InjectedToolCallId", "InjectedState")]
 
 
 class ToolRuntime(_DirectlyInjectedToolArg, typing.Generic[typing.TypeVar("T")]):
@@ -7786,7 +7757,7 @@ def takes_all(a: int, user: Annotated[str, InjectedToolArg()], call: Annotated[s
 
 @pytest.mark.parametrize("options", [{"tool_call_schema": OnlyA, "args_schema": Everything}, {"func": takes_all}])
 def test_what_langchain_injects_is_hidden_from_the_model_and_given_by_the_program_and_the_call(options):
-    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), ADD, **options), contextvars.ContextVar("user")
+    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), **options), contextvars.ContextVar("user")
     registry = ToolRegistry(langchain_tools(tool))
     assert registry["add"].parameters == {**ADD, "additionalProperties": False}
     for name in ("user", "call"):
@@ -7806,7 +7777,7 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
     def in_graph(a: int, state: Annotated[dict, InjectedState]): ...
     def runs(a: int, runtime: ToolRuntime[None]): ...
     def anywhere(a: int, state: Annotated[dict, InjectedState()] = {}): ...  # noqa: B006
-    tools = [LangChainLike(func.__name__, lambda given: 7, ADD, func=func) for func in (in_graph, runs, anywhere)]
+    tools = [LangChainLike(func.__name__, lambda given: 7, func=func) for func in (in_graph, runs, anywhere)]
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
         made = langchain_tools(*tools)
     text = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -7816,11 +7787,9 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
 
 
 def test_a_command_to_a_graph_is_an_error_and_return_direct_is_named_as_not_kept():
-    class Command:
-        pass
-    Command.__module__ = "langgraph.types"
-    tools = [LangChainLike("one", lambda given: Command(), ADD, return_direct=True),
-             LangChainLike("several", lambda given: ["a", Command()], ADD, return_direct=False)]
+    command = type("Command", (), {"__module__": "langgraph.types"})()
+    tools = [LangChainLike("one", lambda given: command, return_direct=True),
+             LangChainLike("several", lambda given: ["a", command], return_direct=False)]
     with pytest.warns(ToolRegWarning) as told:
         registry = ToolRegistry(langchain_tools(*tools))
     assert [str(each.message) for each in told] == [
@@ -7839,22 +7808,22 @@ class AIMessage:
         self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
 
 
-@pytest.mark.parametrize("api_format, texts", [
-    ("openai-chat", lambda text: [{"type": "text", "text": text}]),
-    *([("anthropic", lambda text: [{"type": "text", "text": text}])] if "anthropic" in HERE_ARE else []),
-    *([("openai-responses", None)] if "responses" in HERE_ARE else [])])
-def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, texts):
+@pytest.mark.parametrize("api_format, kept", [
+    ("openai-chat", True), *([("anthropic", True)] if "anthropic" in HERE_ARE else []),
+    *([("openai-responses", False)] if "responses" in HERE_ARE else [])])
+def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, kept):
     thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "reasoning", "id": "r"}]
-    answers = iter([AIMessage("f", content=[*thoughts, {"type": "text", "text": "So."}, {"type": "tool_use", "id": "c0"}]),
+    so = {"type": "text", "text": "So."}
+    answers = iter([AIMessage("f", content=[*thoughts, so, {"type": "tool_use", "id": "c0"}]),
                     AIMessage(content=[*thoughts, "Done."])])
     registry = ToolRegistry()
     registry.register(lambda: 7, name="f")
     history = run_agent(lambda **_: next(answers), "go", registry, api_format=api_format)
-    if texts is None:
-        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    if kept:
+        assert history[1]["content"][:3] == [*thoughts, so]
     else:
-        assert history[1]["content"][:3] == [*thoughts, *texts("So.")]
-    assert parse_tool_calls(history[1 if texts else 2])[0].id == "c0"
+        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    assert parse_tool_calls(history[1 if kept else 2])[0].id == "c0"
 
 
 def test_a_message_of_langchain_is_answered_as_its_own_node_does():
@@ -7871,24 +7840,15 @@ def test_a_message_of_langchain_is_answered_as_its_own_node_does():
                             told("c2", "drawn", "a picture", artifact=[1, 2]), told("c3", "odd", "odd"),
                             told("c4", "same", "[1]"), told("c5", "seen", "[image/png, 3 bytes]")]
     assert answers[-1] == told("c6", "boom", answers[-1]["content"], "error") and json.dumps(answers)
-    assert registry.respond(message.tool_calls)[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-    assert registry.respond(message, api_format="openai-chat")[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-
-
-def test_a_tool_with_a_coroutine_is_awaited():
-    tool = LangChainLike("add", lambda given: 7, ADD, coroutine=print)
-    registered, = langchain_tools(tool)
-    assert registered.run({"a": 1}) == 7 and asyncio.run(registered.arun({"a": 1})) == 7
-    assert registered._is_async
+    for plain in (registry.respond(message.tool_calls), registry.respond(message, api_format="openai-chat")):
+        assert plain[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
 
 
 @pytest.mark.parametrize("message, content, value", [
-    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}),
-    (ToolMessageLike("text"), "text", "text"),
-    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3),
-])
+    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}), (ToolMessageLike("text"), "text", "text"),
+    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3)])
 def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_program(message, content, value):
-    tool = LangChainLike("add", lambda given: message, ADD, response_format="content_and_artifact")
+    tool = LangChainLike("add", lambda given: message, response_format="content_and_artifact")
     result = ToolRegistry(langchain_tools(tool)).invoke("add", {"a": 1})
     assert (result.content, result.value, result.is_error) == (content, value, False)
     given, = tool.given
@@ -7896,35 +7856,27 @@ def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_progr
 
 
 def test_an_error_that_langchain_made_text_of_is_an_error_here_and_a_tool_exception_speaks_for_itself():
-    class ToolException(Exception):
-        pass
-
     def fail(given):
-        raise ToolException("no luck")
-    handled = LangChainLike("handled", lambda given: ToolMessageLike("handled it", status="error"), ADD,
-                            handle_tool_error=True)
-    registry = ToolRegistry(langchain_tools(handled, LangChainLike("fails", fail, ADD),
-                                            LangChainLike("crashes", lambda given: 1 // 0, ADD)))
-    contents = [registry.invoke(name, {"a": 1}) for name in ("handled", "fails", "crashes")]
-    assert all(result.is_error for result in contents)
-    assert [result.content for result in contents][:2] == ["handled it", "no luck"]
-    assert "ZeroDivisionError" in contents[2].content
+        raise type("ToolException", (Exception,), {})("no luck")
+    handled = LangChainLike("handled", lambda given: ToolMessageLike("it", status="error"), handle_tool_error=True)
+    registry = ToolRegistry(langchain_tools(
+        handled, LangChainLike("fails", fail), LangChainLike("later", fail, coroutine=print),
+        LangChainLike("crashes", lambda given: 1 // 0)))
+    results = [registry.invoke(name, {"a": 1}) for name in registry.list_tools()]
+    assert all(result.is_error for result in results)
+    assert [result.content for result in results[:3]] == ["it", "no luck", "no luck"]
+    assert "ZeroDivisionError" in results[3].content
 
 
 def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_legal():
     class Broken(LangChainLike):
-        @property
-        def tool_call_schema(self):
-            raise TypeError("no schema")
-
-        @tool_call_schema.setter
-        def tool_call_schema(self, schema):
-            pass
+        tool_call_schema = property(lambda self: 1 // 0)
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
-        tools = langchain_tools(len, LangChainLike("legacy search!", print, ADD), Broken("broken", print, None))
+        tools = langchain_tools(len, LangChainLike("legacy search!", print), Broken("broken", print))
     assert [tool.name for tool in tools] == ["legacy_search"]
-    assert set(tools.refused.values()) == {"is no LangChain tool (write *tools for a list of them)",
-                                           "its schema cannot be read: TypeError: no schema"}
+    assert set(tools.refused.values()) == {
+        "is no LangChain tool (write *tools for a list of them)",
+        "its schema cannot be read: ZeroDivisionError: integer division or modulo by zero"}
 
 
 # ---------------------------------------------------------------------------
@@ -7997,10 +7949,9 @@ def test_a_body_comes_whole_however_it_is_framed():
 
 
 @pytest.mark.parametrize("url", [
-    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/",
-    "file:///etc/passwd", "//h/",
-    "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/", "http://h:99999/",
-    "http://[::1/"])
+    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/", "file:///etc/passwd",
+    "//h/", "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/",
+    "http://h:99999/", "http://[::1/"])
 def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
     with pytest.raises(HttpError, match="^url: ") as caught:
         toolreg._request("GET", url)
@@ -8008,9 +7959,8 @@ def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
 
 
 @pytest.mark.parametrize("headers", [
-    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, {"a b": "1"}, {"a:": "1"},
-    {"": "1"}, {"ä": "1"},
-    {"a\r\n": "1"}, {"Host": "evil"}, {"content-length": "0"}, {"Transfer-Encoding": "chunked"}])
+    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, *({name: "1"} for name in (
+        "a b", "a:", "", "ä", "a\r\n", "Host", "content-length", "Transfer-Encoding"))])
 def test_a_header_that_could_change_the_request_is_refused_and_its_value_never_shown(headers):
     with pytest.raises(HttpError, match="^headers: ") as caught:
         toolreg._request("GET", "http://127.0.0.1:1", headers=headers)
@@ -8067,15 +8017,6 @@ def test_bytes_that_drip_cannot_stretch_the_timeout(path):
         with pytest.raises(ToolTimeoutError, match="no complete answer within the timeout"):
             toolreg._request("GET", url + path, timeout=0.2).read()
         assert 0.15 < time.monotonic() - start < 5
-
-
-def test_a_far_side_that_does_not_read_cannot_stretch_the_timeout():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        start = time.monotonic()
-        with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}", body=bytes(50_000_000),
-                             timeout=0.2)
-        assert time.monotonic() - start < 5
 
 
 def test_many_addresses_of_one_host_cannot_stretch_the_timeout(monkeypatch):
@@ -8139,53 +8080,39 @@ def test_what_an_error_answer_says_is_cut_and_kept():
         assert str(toolreg._request("GET", url).error()) == f"{url} answered 503 {'x' * 80}: abc"
 
 
-SECRETS = {"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/x"}
+SECRETS = dict.fromkeys(("Authorization", "X-Api-Key", "Cookie"), "secret")
 
 
 def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never_gets_them():
     with serving(http_answer(b"there")) as (there, far):
         def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="302 Found", location=targets[path])
+            _, status, path = request.split()[1].decode().split("/")
+            return http_answer(b"here") if path == "end" else http_answer(status=f"{status} F", location=targets[path])
 
-        targets = {"/near": "end", "/far": there + "/x", "/loop": "/loop", "/file": "file:///etc/passwd",
-                   "/split": "http://[x", "/user": "http://u:p@127.0.0.1/"}
+        targets = {"near": "end", "far": there + "/x", "loop": "loop", "file": "file:///etc/passwd",
+                   "split": "http://[x", "user": "http://u:p@127.0.0.1/"}
         with serving(answer) as (here, near):
-            assert toolreg._request("GET", here + "/near", headers=SECRETS).read() == b"here"
+            assert toolreg._request("GET", here + "/302/near", headers=SECRETS).read() == b"here"
             assert near[1].count(b"secret") == 3
-            assert toolreg._request("GET", here + "/far", headers=SECRETS).read() == b"there"
-            assert b"secret" not in far[0]
+            assert toolreg._request("GET", here + "/302/far", headers=SECRETS, body=b"secret").read() == b"there"
+            assert b"secret" not in far[0] and b"content-length" not in far[0]
             with pytest.raises(HttpError, match="redirected more than 5 times"):
-                toolreg._request("GET", here + "/loop")
+                toolreg._request("GET", here + "/302/loop")
             assert len(near) == 2 + 1 + 6
-            for path in ("/file", "/split", "/user"):
+            for path in ("file", "split", "user"):
                 with pytest.raises(HttpError, match="^url: must be http:// or https://"):
-                    toolreg._request("GET", here + path)
-            assert toolreg._request("POST", here + "/near", body=b"1").status == 302
+                    toolreg._request("GET", here + f"/302/{path}")
+            assert toolreg._request("POST", here + "/302/near", body=b"1").status == 302
+            assert toolreg._request("PUT", here + "/307/near", body=b"12").read() == b"here"
+            assert [request.endswith(b"\r\n\r\n12") for request in near[-2:]] == [True, True]
+            assert toolreg._request("PUT", here + "/307/far", body=b"12").status == 307 and len(far) == 1
 
 
-def test_a_request_without_a_body_says_so_where_one_is_usual_and_no_body_goes_to_another_origin():
-    with serving(http_answer(b"there")) as (there, far):
-        toolreg._request("POST", there)
-        toolreg._request("GET", there)
-        assert [b"content-length: 0\r\n" in request for request in far] == [True, False]
-        with serving(http_answer(status="302 Found", location=there)) as (url, _):
-            assert toolreg._request("GET", url, body=b"secret").read() == b"there"
-        assert b"secret" not in far[2] and b"content-length" not in far[2]
-
-
-def test_a_body_follows_307_and_308_within_the_origin_only():
-    with serving(http_answer(b"there")) as (there, far):
-        def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="307 T", location=targets[path])
-
-        targets = {"/near": "/end", "/far": there}
-        with serving(answer) as (here, near):
-            assert toolreg._request("PUT", here + "/near", body=b"12").read() == b"here"
-            assert [request.endswith(b"\r\n\r\n12") for request in near] == [True, True]
-            assert toolreg._request("PUT", here + "/far", body=b"12").status == 307
-            assert far == []
+def test_a_request_without_a_body_says_so_where_one_is_usual():
+    with serving(http_answer(b"there")) as (url, requests):
+        for method in ("POST", "GET"):
+            toolreg._request(method, url).close()
+    assert [b"content-length: 0\r\n" in request for request in requests] == [True, False]
 
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -8214,23 +8141,29 @@ def test_a_proxy_of_the_environment_is_asked_for_the_whole_url_and_alone_hears_i
             assert toolreg._request("GET", url).read() == b"directly" and b"proxy-auth" not in direct[-1]
 
 
-def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, tmp_path):
+@pytest.fixture
+def secured(tmp_path):
+    """Give what wraps the connection of a server for https, and has the file of its certificate."""
     import ssl
     (tmp_path / "pem").write_text(CERTIFICATE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pem")
-    inner = []
+    return functools.partial(context.wrap_socket, server_side=True), str(tmp_path / "pem")
+
+
+def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, secured):
+    (wrap, pem), inner = secured, []
 
     def answer(request, connection):
         if b"proxy-authorization: Basic dTpw\r\n" not in request:
             return http_answer(b"who?", "407 Proxy Authentication Required")
         connection.sendall(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n")
-        with context.wrap_socket(connection, server_side=True) as secured:
-            inner.append(read_request(secured))
-            secured.sendall(http_answer(b"through"))
+        with wrap(connection) as inside:
+            inner.append(read_request(inside))
+            inside.sendall(http_answer(b"through"))
         return b""
 
-    no_proxies.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+    no_proxies.setenv("SSL_CERT_FILE", pem)
     with serving(answer) as (proxy, requests):
         no_proxies.setenv("HTTPS_PROXY", proxy.replace("://", "://u:p@"))
         assert toolreg._request("GET", "https://localhost/a", headers={"x-key": "secret"}).read() == b"through"
@@ -8278,37 +8211,34 @@ def test_a_body_is_text_in_the_charset_that_the_answer_names(content_type, body,
         assert response.text_of(response.read()) == text
 
 
-def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
-    import ssl
-    (tmp_path / "pem").write_text(CERTIFICATE)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "pem")
-
-    def wrap(connection):
-        return context.wrap_socket(connection, server_side=True)
-
+def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(secured, monkeypatch):
+    wrap, pem = secured
     with serving(http_answer(status="302 Found", location="http://127.0.0.1:1/"), wrap) as (url, requests):
         url = url.replace("http://127.0.0.1", "https://localhost")
         with pytest.raises(HttpError, match="certificate verify failed"):
             toolreg._request("GET", url)
         assert requests == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", pem)
         with pytest.raises(HttpError, match="redirects from https to http"):
             toolreg._request("GET", url)
         with pytest.raises(HttpError, match="mismatch"):
             toolreg._request("GET", url.replace("localhost", "127.0.0.1"))
         assert toolreg._request("POST", url, body=bytes(100_000)).status == 302
 
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_far_side_that_reads_slowly_cannot_stretch_the_timeout(scheme, secured, monkeypatch):
     def read_slowly(connection):
-        secured = wrap(connection)
+        connection = secured[0](connection) if scheme == "https" else connection
         with contextlib.suppress(OSError):
-            while secured.recv(16_384):
+            while connection.recv(16_384):
                 time.sleep(0.02)
-        return secured
+        return connection
+    monkeypatch.setenv("SSL_CERT_FILE", secured[1])
     with serving(b"", read_slowly) as (url, _):
         start = time.monotonic()
         with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", url.replace("http://127.0.0.1", "https://localhost"), body=bytes(30_000_000),
+            toolreg._request("POST", url.replace("http://127.0.0.1", f"{scheme}://localhost"), body=bytes(30_000_000),
                              timeout=0.3)
         assert time.monotonic() - start < 5
 
@@ -8324,8 +8254,7 @@ SSE = [
      [("message", "a: b", "1", None)]),
     (b"event: e\n\ndata: a\n\nid\ndata: \xe2\x98\x83\xff\n\n",
      [("message", "a", "", None), ("message", "☃\ufffd", "", None)]),
-    (b"data: a\n\ndata: cut", [("message", "a", "", None)]),
-    (b"data: a\n\ndata: cut\n", [("message", "a", "", None)]),
+    *[(b"data: a\n\ndata: cut" + end, [("message", "a", "", None)]) for end in (b"", b"\n")],
 ]
 
 
