@@ -575,8 +575,8 @@ def test_json_text_comes_back_as_it_was(value):
     ("NaN", "NaN is not JSON"),
     ("-Infinity", "-Infinity is not JSON"),
     ("1e999", "1e999 is too large for a number"),
-    ("[" * 10_000, "nested more than 128 levels deep"),
-    ('{"a":' * 10_000, "nested more than 128 levels deep"),
+    ("[" * 10_000 + "]" * 10_000, "nested more than 128 levels deep"),
+    ('{"a":' * 10_000 + "1" + "}" * 10_000, "nested more than 128 levels deep"),
     ("[" * 129 + "]" * 129, "nested more than 128 levels deep"),
 ])
 def test_text_that_is_no_json_is_refused_with_its_place(text, fault):
@@ -964,9 +964,9 @@ def test_a_schema_may_lead_into_itself_from_two_sides():
 
 def test_what_is_nearest_is_sought_for_the_first_values_only():
     validator = Validator({"items": {"anyOf": [TAGGED["oneOf"][0], {"type": "array", "items": {"type": "string"}}]}})
-    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(50)])]
-    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 50
-    assert errors[-1] == '[49]: {"kind": "a", "size": "x"} fits no alternative'
+    errors = [str(error) for error in validator.iter_errors([{"kind": "a", "size": "x"} for _ in range(2_000)])]
+    assert errors[0] == '[0].size: "x" is not an integer' and len(errors) == 2_000
+    assert errors[-1] == '[1999]: {"kind": "a", "size": "x"} fits no alternative'
 
 
 def test_what_can_be_mended_is_mended_however_many_there_are():
@@ -5533,7 +5533,7 @@ def suite_outcomes(draft, dialect):
 
 
 def test_a_pattern_that_grows_too_large_in_python_is_refused():
-    with pytest.raises(SchemaError, match="too many Unicode properties"):
+    with pytest.raises(SchemaError, match="it is too long"):
         Validator({"pattern": r"\p{L}" * 300})
 
 
@@ -11499,11 +11499,12 @@ HOSTILE = [
 
 
 def flow_messages(api_format):
+    api = toolreg._APIS[api_format]
     return [
-        toolreg._APIS[api_format].user("hi"),
+        api.user("hi"),
         *build_assistant_messages(FLOW_CALLS, api_format=api_format),
         *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *toolreg._APIS[api_format].assistant("bye", []),
+        *api.message({"content": "bye"}, api.said("bye")),
     ]
 
 
