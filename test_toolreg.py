@@ -7706,7 +7706,7 @@ class LangChainLike:
         pass
 
 
-LangChainLike.__module__ = "langchain_core.tools"
+LangChainLike._arun.__module__ = "langchain_core.tools"
 ADD = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
 
 

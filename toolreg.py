@@ -5676,10 +5676,9 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-        tools = ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
+        named = [_renamed(tool, name=_legal_name(_in_namespace(namespace, tool.name))) for tool in tools]
+        self.register_all(named, replace=replace)
+        return ToolList(named, tools.refused)
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
     return register_from
 
@@ -5817,13 +5816,11 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
-    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
         call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
         arguments.update(dict.fromkeys(ids, call_id))
-        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
-        return call if as_message else arguments
+        return {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments} if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
         try:
@@ -5835,7 +5832,7 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     def invoke(**arguments: Any) -> Any:
         outcome = _caught(tool.invoke, given(arguments))
         return _langchain_answer(outcome.error or outcome.value)
-    is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
+    is_sync = getattr(tool, "coroutine", None) is None and type(tool)._arun.__module__.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
