@@ -7166,7 +7166,9 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
      [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", {"x": 1})], [call_delta(0, "a", None, " ")]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", {"x": "1"})], [call_delta(0, "a", None, {"x": "2"})]], [("a", "f", '{"x": "1"}{"x": "2"}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, None, None, {})]], [("a", "f", '{"x": 1}{}')]),
     ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
      [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
@@ -8180,9 +8182,9 @@ def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxi
         no_proxies.setenv("ALL_PROXY", proxy)
         with pytest.raises(HttpError, match="^https://example.invalid: the proxy made no tunnel: "):
             toolreg._request("GET", "https://example.invalid/")
-    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http://a b"):
+    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http:///a"):
         no_proxies.setenv("ALL_PROXY", other)
-        with pytest.raises(HttpError) as caught:
+        with pytest.raises(HttpError, match="^http://example.invalid: its proxy must be like http://") as caught:
             toolreg._request("GET", "http://example.invalid/")
         assert "secret" not in str(caught.value)
     with serving(lambda request, connection: time.sleep(0.4)) as (proxy, _):
