@@ -7151,10 +7151,6 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
 
 
 @pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, "b", "g", "")], [call_delta(0, None, None, '{"x":')],
-      [call_delta(1, None, None, "{}")],
-      [call_delta(0, None, None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "b", "f", "{}")]], [("a", "f", "{}"), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", ""), call_delta(0, None, None, '{"x"'), call_delta(0, None, None, ": 1}")]],
      [("a", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f")], [call_delta(0)], [call_delta(1, "b", "g", "")], [call_delta(1, "b", "g", "{}")]],
@@ -7163,8 +7159,6 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
      [("a", "get_weather", "{}")]),
     ([[call_delta(0, None, "f", '{"x": 1}')], [call_delta(0, None, "f", '{"x": 2}')]],
      [(None, "f", '{"x": 1}'), (None, "f", '{"x": 2}')]),
-    ([[call_delta(None, "a", "f", "{")], [call_delta(None, "a", None, "}")], [call_delta(None, "b", "f", "{}")]],
-     [("a", "f", "{}"), ("b", "f", "{}")]),
     ([[call_delta(None, "a", "f", "")], [call_delta(0, None, None, '{"x":')], [call_delta(0, None, None, "1}")]],
      [("a", "f", '{"x":1}')]),
     ([[call_delta(0, "a", "f", '{"x":')], [call_delta(None, None, None, "1")], [call_delta(None, "a", "f", "}")]],
@@ -7172,19 +7166,30 @@ def call_delta(index=None, call_id=None, name=None, arguments=None):
     ([[call_delta(None, "a", "f", "")], [call_delta(None, "b", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]],
      [("a", "f", '{"x":1}'), ("b", "f", "{}")]),
     ([[call_delta(0, "a", "f", "{}")], [call_delta(0, "a", None, '{"x":1}')]], [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, "a", "f", {"x": 1})]], [("a", "f", {"x": 1})]),
-    ([[call_delta(0, "a", "f", '{"x": ')], [call_delta(0, "a", "f", "1}")]], [("a", "f", '{"x": 1}')]),
-    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]], [("a", "f", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", {"x": 1})], [call_delta(0, "a", None, " ")]], [("a", "f", {"x": 1})]),
+    ([[call_delta(0, "a", "f", {"x": "1"})], [call_delta(0, "a", None, {"x": "2"})]], [("a", "f", '{"x": "1"}{"x": "2"}')]),
+    ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, None, None, {})]], [("a", "f", '{"x": 1}{}')]),
     ([[call_delta(0, "a", "f", '{"x": 1}')], [call_delta(0, "b", "f", '{"x": 1}')], [call_delta(0, "a", "f", '{"x": 1}')]],
      [("a", "f", '{"x": 1}'), ("b", "f", '{"x": 1}')]),
     ([[call_delta(0, "a", "f", '{"x":')], [call_delta(0, None, None, "1}")], [call_delta(0, "a", "f", '{"x":1}')]],
      [("a", "f", '{"x":1}')]),
+    # without a name nothing begins, and a known id says more than an index
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
+     [("a", "f", '{"x":5}')]),
+    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
+      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
+     [("a", "f", '{"x":1}')]),
+    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
+     [("7", "f", "{}"), ("8", "g", "{}")]),
+    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
+    ([[call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")]], [("a", "f", "{}"), ("a", "g", "{}")]),
 ])
 def test_chat_deltas_are_joined_to_the_call_they_belong_to(deltas, calls):
     message = collect_stream(chat_chunks(*deltas))
     got = [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
     assert got == [(call_id or got[at][0], name, arguments) for at, (call_id, name, arguments) in enumerate(calls)]
-    assert len({call_id for call_id, _, _ in got}) == len(got) and all(call_id for call_id, _, _ in got)
+    assert all(call_id for call_id, _, _ in got)
 
 
 def test_chat_text_and_what_servers_add_is_kept():
@@ -7195,25 +7200,8 @@ def test_chat_text_and_what_servers_add_is_kept():
                                                       "extra_content": {"google": 1}}]}, "finish_reason": "stop"}]},
               {"choices": [], "usage": {"total_tokens": 1}}]
     message = collect_stream(chunks)
-    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "Hello", "ab")
-    assert message["tool_calls"][0]["extra_content"] == {"google": 1}
-    assert collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
-
-
-@pytest.mark.parametrize("deltas, calls", [
-    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", None, '{"x":')], [call_delta(0, "c", None, "5}")]],
-     [("a", "f", '{"x":5}')]),
-    ([[call_delta(0, "a", "f", '{"x":')], [call_delta(1, "b", "g", '{"y":')], [call_delta(0, "b", None, "2}")],
-      [call_delta(0, "a", None, "1}")]], [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]),
-    ([[call_delta(0, "a", "f", "")], [call_delta(1, None, None, '{"x":')], [call_delta(2, None, None, "1}")]],
-     [("a", "f", '{"x":1}')]),
-    ([[call_delta(0, 7, "f", "")], [call_delta(0, 7, None, "{}")], [call_delta(0, 8, "g", "{}")]],
-     [("7", "f", "{}"), ("8", "g", "{}")]),
-    ([[call_delta(0, "a", "f", "")], [call_delta(0, "b", "g", '{"x": 1}')]], [("a", "f", "{}"), ("b", "g", '{"x": 1}')]),
-])
-def test_a_delta_without_a_name_begins_no_call_and_a_known_id_says_more_than_an_index(deltas, calls):
-    message = collect_stream(chat_chunks(*deltas))
-    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]] == calls
+    assert message.pop("tool_calls")[0]["extra_content"] == {"google": 1}
+    assert message == collect_stream(chunks[:2]) == {"role": "assistant", "content": "Hello", "reasoning_content": "ab"}
 
 
 # how servers spell the deltas of a call: (the index, the id, the name) of its first delta, and of the others
@@ -7227,8 +7215,6 @@ SPELLINGS_OF_DELTAS = {
     "no ids": lambda at, first: (at, None, first),
     "a new id each time": lambda at, first: (at, f"id{at}" if first else f"noise{at}", first),
 }
-INTERLEAVED = {"by the book", "all said again", "index 0 each time, with ids", "no index, with ids", "an empty id",
-               "no ids", "a new id each time"}
 
 
 @settings(max_examples=150)
@@ -7241,12 +7227,9 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
         text, cuts = json.dumps(arguments), data.draw(st.lists(st.integers(0, 40), max_size=5).map(sorted))
         pieces.append([text[start:end] for start, end in zip([0, *cuts], [*cuts, None])])
     order = [at for at, texts in enumerate(pieces) for _ in texts]
-    if spelling in INTERLEAVED:              # the calls begin in order; their deltas may come in any
-        firsts = list(range(len(calls)))
-        rest = list(order)
-        for at in firsts:
-            rest.remove(at)
-        order = firsts + data.draw(st.permutations(rest))
+    if spelling != "no index":              # the calls begin in order; their deltas may come in any
+        rest = [at for at, texts in enumerate(pieces) for _ in texts[1:]]
+        order = [*range(len(calls)), *data.draw(st.permutations(rest))]
     deltas, seen = [], set()
     for at in order:
         index, call_id, named = SPELLINGS_OF_DELTAS[spelling](at, at not in seen)
@@ -7257,14 +7240,11 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
 
 
 @pytest.mark.parametrize("key, deltas, kept", [
-    ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0, "format": "v1"}],
-                           [{"type": "reasoning.text", "text": "b", "index": 0, "format": "v1"}],
-                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
-     [{"type": "reasoning.text", "text": "ab", "index": 0, "format": "v1"},
-      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
     ("reasoning_details", [[{"type": "reasoning.text", "text": "a", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}],
-                           [{"type": "reasoning.text", "text": "b", "index": 0}]],
-     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1}]),
+                           [{"type": "reasoning.text", "text": "b", "index": 0}],
+                           [{"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]],
+     [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.text", "text": "c", "index": 1},
+      {"type": "reasoning.encrypted", "data": "S", "index": 0, "id": "c"}]),
     ("thinking_blocks", [[{"type": "thinking", "thinking": "a"}], [{"type": "thinking", "thinking": "b"}],
                          [{"type": "thinking", "thinking": "", "signature": "s"}], [{"type": "thinking", "thinking": "c"}]],
      [{"type": "thinking", "thinking": "ab", "signature": "s"}, {"type": "thinking", "thinking": "c"}]),
@@ -7275,6 +7255,7 @@ def test_any_deltas_that_split_the_calls_of_a_message_give_them_back(spelling, d
     ("content", [[{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}],
                  [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}]}], "Os", "lo"],
      [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Oslo"}]),
+    ("content", [[{"type": "text", "text": "Hel"}], [{"type": "text", "text": "lo"}]], "Hello"),
 ])
 def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
     message = collect_stream([{"choices": [{"index": 0, "delta": {"role": "assistant", key: each}}]} for each in deltas])
@@ -7282,13 +7263,11 @@ def test_whatever_a_delta_holds_is_kept(key, deltas, kept):
     assert toolreg._read_turn(message, "openai-chat")[0] == [message]
 
 
-@pytest.mark.parametrize("api_format, wrap", [
-    ("openai-chat", lambda chunk: SdkObject(data=chunk)), ("openai-chat", lambda chunk: {"type": "chunk", "chunk": chunk}),
-    ("openai-chat", lambda chunk: {"event": "completion", "data": chunk})])
-def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(api_format, wrap):
+@pytest.mark.parametrize("wrap", [lambda chunk: SdkObject(data=chunk), lambda chunk: {"type": "chunk", "chunk": chunk},
+                                  lambda chunk: {"event": "completion", "data": chunk}])
+def test_the_events_in_which_an_sdk_holds_its_chunks_are_opened(wrap):
     noise = {"type": "content.delta", "delta": "Let me see.", "snapshot": "Let me see."}
-    events = [each for chunk in SPELLED_STREAMS[api_format] for each in (wrap(chunk), noise)]
-    assert collect_stream(events, api_format=api_format) == collect_stream(SPELLED_STREAMS[api_format], api_format=api_format)
+    assert collect_stream([each for chunk in CHAT_CHUNKS for each in (wrap(chunk), noise)]) == collect_stream(CHAT_CHUNKS)
 
 
 @pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
@@ -7298,24 +7277,22 @@ def test_events_that_hold_nothing_of_the_api_are_refused(api_format):
             collect_stream(events, api_format=api_format)
 
 
-def test_a_stream_that_was_taken_back_runs_no_call():
-    message = collect_stream(chat_chunks([call_delta(0, "a", "f", '{"x": 1}')], finish="content_filter"))
-    assert [call.arguments for call in parse_tool_calls(message)] == ["{"]
-
-
 def test_what_came_as_an_object_goes_back_as_one_and_is_answered_by_its_name():
-    call = {"function": {"name": "f", "arguments": {"city": "Oslo"}}}
-    message = collect_stream([{"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": True}])
-    history, calls, _ = toolreg._read_turn(message, "openai-chat")
-    assert history[0]["tool_calls"][0]["function"] == call["function"]
-    answer, = build_tool_result_messages([ToolResult(calls[0].id, "f", "ok")])
-    assert answer == {"role": "tool", "tool_call_id": calls[0].id, "content": "ok", "tool_name": "f"}
+    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
+    calls = [{"function": {"name": "f", "arguments": given}} for given in ({"city": "Oslo"}, {})]        # of Ollama
+    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False},
+                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
+    (said,), read, _ = toolreg._read_turn(message, "openai-chat")
+    assert said["content"] == "Hey" and [call["function"] for call in said["tool_calls"]] == [call["function"] for call in calls]
+    answer, = build_tool_result_messages([ToolResult(read[0].id, "f", "ok")])
+    assert answer == {"role": "tool", "tool_call_id": read[0].id, "content": "ok", "tool_name": "f"}
 
 
 @of("streams", "anthropic")
 @pytest.mark.parametrize("reason, pieces, arguments", [
     ("tool_use", [], {}), (None, [], {}), ("max_tokens", [], "{"), ("refusal", ['{"a":', " 1}"], "{"), ("refusal", [], "{"),
-    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), (None, ['{"a":'], '{"a":')])
+    ("tool_use", ['{"a":', " 1}"], {"a": 1}), ("max_tokens", ['{"a": 1}'], {"a": 1}), ("max_tokens", ["{}"], "{"),
+    (None, ['{"a":'], '{"a":')])
 def test_a_block_of_anthropic_that_was_stopped_is_whole_unless_the_answer_was_cut(reason, pieces, arguments):
     events = [*ANTHROPIC_EVENTS[:1], ANTHROPIC_EVENTS[6],
               *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
@@ -7355,11 +7332,6 @@ def test_the_pieces_of_a_gemini_call_are_one_call(calls, expected):
     assert [(call.name, call.arguments) for call in parse_tool_calls(message)] == expected
 
 
-def test_calls_of_two_indexes_stay_two_though_they_share_an_id():
-    calls = parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "a", "f", "{}")], [call_delta(1, "a", "g", "{}")])))
-    assert [call.name for call in calls] == ["f", "g"]
-
-
 def test_a_call_without_arguments_runs_only_where_the_end_says_that_all_is_there():
     deltas = [call_delta(0, "a", "f", None)], [call_delta(1, "b", "g", '{"x": 1}')]
     for finish, arguments in ((None, {}), ("length", "{"), ("stop", {}), ("tool_calls", {})):
@@ -7382,41 +7354,29 @@ def test_a_message_in_place_of_a_delta_is_taken_whole():
         assert [(call.name, call.arguments) for call in parse_tool_calls(got)] == [("f", {}), ("f", {"x": 1})]
 
 
-def test_the_chunks_of_ollama_are_read():
-    chunks = [{"model": "m", "message": {"role": "assistant", "content": text}, "done": False} for text in ("He", "y")]
-    call = {"function": {"name": "f", "arguments": {}}}
-    message = collect_stream([*chunks, {"message": {"role": "assistant", "content": "", "tool_calls": [call]},
-                                        "done": False},
-                              {"message": {"role": "assistant", "content": ""}, "done_reason": "stop", "done": True}])
-    assert message["content"] == "Hey" and parse_tool_calls(message)[0].arguments == {}
-
-
-def test_a_content_of_parts_is_joined_and_the_old_form_of_calls_is_refused():
-    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]
-    assert collect_stream([{"choices": [{"delta": {"content": parts}}]}])["content"] == "Hello"
+def test_the_old_form_of_calls_is_refused():
     old = [{"choices": [{"delta": {"function_call": given}}]} for given in ({"name": "f", "arguments": ""},
                                                                           {"arguments": "{}"})]
     with pytest.raises(TypeError, match="unknown spelling|needs the chapter"):
         parse_tool_calls(collect_stream(old))
 
 
+def response_item(**fields):
+    return {"type": "response.output_item.added" if fields["status"] == "in_progress" else "response.output_item.done",
+            "output_index": 1 if "name" in fields else 0, "item": fields}
+
+
 RESPONSES_EVENTS = [
     {"type": "response.created", "response": {"id": "r", "output": []}},
-    {"type": "response.output_item.added", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Let me "},
-    {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "see."},
-    {"type": "response.output_item.done", "output_index": 0,
-     "item": {"type": "message", "id": "m", "role": "assistant", "status": "completed",
-     "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]}},
-    {"type": "response.output_item.added", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": "",
-              "status": "in_progress"}},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '{"city": '},
-    {"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": '"Oslo"}'},
-    {"type": "response.output_item.done", "output_index": 1,
-     "item": {"type": "function_call", "id": "fc", "call_id": "i", "name": "f", "arguments": '{"city": "Oslo"}',
-              "status": "completed"}},
+    response_item(type="message", id="m", role="assistant", status="in_progress", content=[]),
+    *({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": piece}
+      for piece in ("Let me ", "see.")),
+    response_item(type="message", id="m", role="assistant", status="completed",
+                  content=[{"type": "output_text", "text": "Let me see.", "annotations": []}]),
+    response_item(type="function_call", id="fc", call_id="i", name="f", arguments="", status="in_progress"),
+    *({"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc", "delta": piece}
+      for piece in ('{"city": ', '"Oslo"}')),
+    response_item(type="function_call", id="fc", call_id="i", name="f", arguments='{"city": "Oslo"}', status="completed"),
     {"type": "response.completed", "response": {"id": "r", "output": []}},
 ]
 ANTHROPIC_EVENTS = [
@@ -7428,19 +7388,16 @@ ANTHROPIC_EVENTS = [
     {"type": "content_block_stop", "index": 0},
     {"type": "content_block_start", "index": 1,
      "content_block": {"type": "tool_use", "id": "i", "name": "f", "input": {}}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ""}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"city": '}},
-    {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '"Oslo"}'}},
+    *({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": piece}}
+      for piece in ("", '{"city": ', '"Oslo"}')),
     {"type": "content_block_stop", "index": 1},
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
     {"type": "message_stop"},
 ]
+GEMINI_CALL = {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"}
 GEMINI_CHUNKS = [
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let "}]}}]},
-    {"candidates": [{"content": {"role": "model", "parts": [{"text": "me see."}]}}]},
-    {"candidates": [{"content": {"role": "model",
-                                 "parts": [{"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                            "thoughtSignature": "c2ln"}]}}]},
+    *({"candidates": [{"content": {"role": "model", "parts": [part]}}]}
+      for part in ({"text": "Let "}, {"text": "me see."}, GEMINI_CALL)),
     {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}, {"usageMetadata": {"totalTokenCount": 1}},
 ]
 CHAT_CHUNKS = [{"choices": [{"delta": {"role": "assistant", "content": "Let me see."}}]},
@@ -7473,13 +7430,13 @@ def test_a_whole_message_in_a_stream_is_taken_as_it_is():
 
 
 @of("streams", "anthropic", "responses", "gemini")
-def test_text_and_thoughts_of_a_stream_are_kept():
-    assert collect_stream(RESPONSES_EVENTS, api_format="openai-responses")[0]["content"][0]["text"] == "Let me see."
-    thought = collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")["content"][0]
-    assert thought == {"type": "thinking", "thinking": "t", "signature": "s"}
-    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [
-        {"text": "Let me see."}, {"functionCall": {"id": "i", "name": "f", "args": {"city": "Oslo"}},
-                                  "thoughtSignature": "c2ln"}]
+def test_text_and_thoughts_of_a_stream_are_kept_also_where_it_was_cut():
+    for end in (4, None):
+        item = collect_stream(RESPONSES_EVENTS[:end], api_format="openai-responses")[0]
+        thought = collect_stream(ANTHROPIC_EVENTS[:end], api_format="anthropic")["content"][0]
+        assert item["content"][0]["text"] == "Let me see." and thought["thinking"] == "t"
+    assert thought["signature"] == "s"
+    assert collect_stream(GEMINI_CHUNKS, api_format="gemini")["parts"] == [{"text": "Let me see."}, GEMINI_CALL]
 
 
 @pytest.mark.parametrize("api_format", STREAMED_FORMATS)
@@ -7493,33 +7450,20 @@ def test_a_stream_cut_anywhere_is_never_run_with_less_than_was_meant(api_format)
     assert set(ran) <= {"Oslo"}
 
 
-@of("streams", "anthropic", "responses")
-def test_the_text_of_a_message_that_was_cut_is_kept():
-    item, = collect_stream(RESPONSES_EVENTS[:4], api_format="openai-responses")
-    assert item["content"] == [{"type": "output_text", "text": "Let me see."}]
-    assert collect_stream(ANTHROPIC_EVENTS[:4], api_format="anthropic")["content"][0]["thinking"] == "t"
-
-
 TWO_CALLS = ([call_delta(0, "a", "f", "")], [call_delta(1, "b", "f", "")], [call_delta(1, None, None, '{"city":')])
 
 
 @of("streams", "anthropic", "responses", "gemini")
 @pytest.mark.parametrize("api_format, chunks", [
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="length")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish="no reason that is known")),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "\n")], finish=None)),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "{}")], finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish=None)),
-    ("openai-chat", chat_chunks(*TWO_CALLS, finish="length")),
+    *[("openai-chat", chat_chunks([call_delta(0, "i", "f", arguments)], finish=finish)) for arguments, finish in [
+        ("", "length"), ("", "no reason that is known"), ("\n", None), ("{}", None), ('{"x": 1}', "content_filter")]],
+    *[("openai-chat", chat_chunks(*TWO_CALLS, finish=finish)) for finish in (None, "length")],
     ("openai-responses", [{"type": "response.output_item.added", "output_index": 0, "item": {
         "type": "function_call", "call_id": "i", "name": "f", "arguments": ""}}]),
     ("anthropic", [{"type": "content_block_start", "index": 0,
                     "content_block": {"type": "tool_use", "id": "i", "name": "f"}}]),
     ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_delta", "index": 1, "delta": {
         "type": "input_json_delta", "partial_json": " "}}]),
-    ("openai-chat", chat_chunks([call_delta(0, "i", "f", "")], finish=None)),
-    ("anthropic", [*ANTHROPIC_EVENTS[6:8], {"type": "content_block_stop", "index": 1},
-                   {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}]),
     ("gemini", [{"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]}]),
 ])
 def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format, chunks):
@@ -7530,19 +7474,11 @@ def test_a_call_whose_arguments_never_came_is_answered_with_an_error(api_format,
     assert "the text ends too early" in str(registry.respond(message))
 
 
-@of("streams", "anthropic")
-def test_a_call_without_parameters_is_complete_when_the_stream_says_so():
-    events = [*ANTHROPIC_EVENTS[6:8], *ANTHROPIC_EVENTS[10:]]
-    assert parse_tool_calls(collect_stream(events, api_format="anthropic"))[0].arguments == {}
-    assert parse_tool_calls(collect_stream(chat_chunks([call_delta(0, "i", "f", "")])))[0].arguments == {}
-
-
 @of("streams", "anthropic", "responses", "gemini")
 @pytest.mark.parametrize("api_format, chunk", [
     ("openai-chat", {"error": {"message": "overloaded"}}),
     ("anthropic", {"type": "error", "error": {"type": "overloaded_error"}}),
-    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}}),
-    ("gemini", {"error": {"code": 503}})])
+    ("openai-responses", {"type": "response.failed", "response": {"error": {"message": "overloaded"}}})])
 def test_an_error_in_a_stream_is_raised(api_format, chunk):
     with pytest.raises(ToolRegError, match="stream: the server reported an error"):
         collect_stream([chunk], api_format=api_format)
@@ -7569,17 +7505,11 @@ def test_a_stream_of_a_format_that_is_not_there_is_refused():
             collect_stream([], api_format=api_format)
 
 
-def test_a_copy_without_the_chapter_streams_refuses_its_words_and_never_reads_them_otherwise(tmp_path, monkeypatch):
-    module = load_copy(without({"streams"}), tmp_path, monkeypatch)
-    refused = '"collect_stream" needs the chapter "streams" .cut from this copy.'
-    with pytest.raises(AttributeError, match=refused):
-        module.collect_stream([])
-
-
 @of("streams", "anthropic")
-def test_a_stream_of_an_api_whose_chapter_is_cut_is_refused(tmp_path, monkeypatch):
-    module = load_copy(without({"anthropic"}), tmp_path, monkeypatch)
-    with pytest.raises(ValueError, match='"anthropic" needs the chapter "anthropic"'):
+@pytest.mark.parametrize("chapter, error", [("streams", AttributeError), ("anthropic", ValueError)])
+def test_a_copy_without_the_chapter_streams_or_one_of_an_api_refuses_its_words(chapter, error, tmp_path, monkeypatch):
+    module = load_copy(without({chapter}), tmp_path, monkeypatch)
+    with pytest.raises(error, match=f'needs the chapter "{chapter}"'):
         module.collect_stream(ANTHROPIC_EVENTS, api_format="anthropic")
 
 
@@ -7627,7 +7557,6 @@ class Shelf:
         return len(self.books)
 
     async def find(self, title: str) -> bool:
-        "Find a book."
         return title in self.books
 
     @functools.lru_cache(maxsize=None)  # noqa: B019
@@ -7636,7 +7565,6 @@ class Shelf:
 
     @classmethod
     def make(cls, kind: str) -> str:
-        "Make a shelf."
         return f"{cls.__name__} of {kind}"
 
     @staticmethod
@@ -7647,9 +7575,7 @@ class Shelf:
     def explosive(self):
         raise AssertionError("a property was evaluated")
 
-    @functools.cached_property
-    def explosive_too(self):
-        raise AssertionError("a property was evaluated")
+    explosive_too = functools.cached_property(lambda self: self.explosive)
 
     def _private(self):
         return "private"
@@ -7660,7 +7586,6 @@ class Shelf:
 
 class Bookcase(Shelf):
     def add(self, title: str) -> str:
-        "Add a book to a bookcase."
         return "overridden"
 
     find = None
@@ -7670,8 +7595,7 @@ class Bookcase(Shelf):
 
 
 def test_the_public_methods_of_an_instance_become_tools_that_share_it():
-    registry = ToolRegistry()
-    shelf = Shelf([])
+    registry, shelf = ToolRegistry(), Shelf([])
     tools = registry.register_from_class(shelf)
     assert [tool.name for tool in tools] == ["add", "find", "cached", "make", "double"] == registry.list_tools()
     assert tools.refused == {} and registry["add"].description == "Add a book."
@@ -7686,34 +7610,25 @@ def test_a_class_gives_its_static_and_class_methods_and_names_what_needs_an_inst
     with pytest.warns(ToolRegWarning, match="Shelf: 3 of 5 tools left out"):
         tools = class_tools(Shelf)
     assert [tool.name for tool in tools] == ["make", "double"]
-    reason = "needs an instance (write Shelf(…) for the class)"
-    assert tools.refused == dict.fromkeys(("add", "find", "cached"), reason)
+    assert tools.refused == dict.fromkeys(("add", "find", "cached"), "needs an instance (write Shelf(…) for the class)")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [tool.name for tool in class_tools(Shelf, include=["make"])] == ["make"]
 
 
-def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away():
+def test_a_subclass_gives_what_it_overrides_and_inherits_but_not_what_it_took_away_or_what_is_pythons_own():
     with pytest.warns(ToolRegWarning, match="callback"):
         tools = class_tools(Bookcase([]))
     assert {tool.name for tool in tools} == {"add", "cached", "make", "double"} and list(tools.refused) == ["bad"]
     assert {tool.name: tool for tool in tools}["add"].run({"title": "T"}) == "overridden"
+    books = type("Books", (list,), {"borrow": lambda self: self.pop()})
+    assert [(tool.name, tool.run({})) for tool in class_tools(books(["a"]))] == [("borrow", "a")]
 
 
-@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json])
+@pytest.mark.parametrize("value", [5, int, "text", str, [1], {"a": 1}, (1,), b"x", None, True, 1.5, {1}, len, json, object()])
 def test_what_has_only_methods_of_pythons_own_has_no_tools(value):
     with pytest.raises(ToolDefinitionError, match="has no public methods"):
         class_tools(value)
-
-
-def test_of_a_subclass_of_a_list_only_its_own_methods_become_tools():
-    class Books(list):
-        def borrow(self, title: str) -> str:
-            self.remove(title)
-            return title
-    registry = ToolRegistry()
-    registry.register_from_class(Books(["a"]))
-    assert registry.list_tools() == ["borrow"] and registry.invoke("borrow", {"title": "a"}).value == "a"
 
 
 def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
@@ -7723,8 +7638,6 @@ def test_include_and_exclude_choose_and_a_name_that_is_not_there_is_a_mistake():
         with pytest.raises(ToolDefinitionError,
                            match="there is no public method .* \\(there are: add, find, cached, make, double\\)"):
             class_tools(Shelf([]), **options)
-    with pytest.raises(ToolDefinitionError, match="has no public methods"):
-        class_tools(object())
 
 
 def test_one_class_can_be_registered_twice_under_two_namespaces():
@@ -7761,11 +7674,9 @@ KEPT_TURNS["openai-chat"].append(
 
 
 def test_a_text_that_langchain_would_not_take_back_is_mended_in_the_history():
-    langchain = SdkObject(content="Hm.", tool_calls=[],
-                          invalid_tool_calls=[{"type": "invalid_tool_call", "id": "i", "name": "f", "args": "{oops"}])
+    langchain = SdkObject(content="Hm.", tool_calls=[], invalid_tool_calls=[{**INVALID_CALL, "args": "{oops"}])
     messages, calls, _ = toolreg._read_turn(langchain, "openai-chat")
-    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops"
-    assert parse_tool_calls(messages) == calls
+    assert messages[0]["content"] == "Hm." and calls[0].arguments == "{oops" and parse_tool_calls(messages) == calls
     assert json.loads(messages[0]["tool_calls"][0]["function"]["arguments"]) == {"arguments_as_text": "{oops"}
 
 
@@ -7773,13 +7684,11 @@ class LangChainLike:
     """Look like a LangChain tool from outside; the real ones are in `.ci/interop/`."""
 
     description, tags, args_schema, coroutine = "Add numbers.", ["sums"], None, None
-    response_format, handle_tool_error, handle_validation_error = "content", False, False
+    response_format, handle_tool_error, handle_validation_error, tool_call_schema = "content", False, False, None
 
-    def __init__(self, name, invoke, schema, **attributes):
-        self.name, self.run, self.tool_call_schema, self.given = name, invoke, schema, []
-        vars(self).update(attributes)
-
-    tool_call_schema = None
+    def __init__(self, name, invoke, schema=None, **attributes):
+        self.given = []
+        vars(self).update({"name": name, "run": invoke, "tool_call_schema": schema or ADD, **attributes})
 
     def get_input_schema(self):
         return self.args_schema
@@ -7799,7 +7708,7 @@ class LangChainLike:
         pass
 
 
-LangChainLike.__module__ = "langchain_core.tools"
+LangChainLike._arun.__module__ = "langchain_core.tools"
 ADD = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}
 
 
@@ -7810,8 +7719,8 @@ class ToolMessageLike(NamedTuple):
     tool_call_id: str = "1"
 
 
-def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
-    tool = LangChainLike("add", lambda given: given["a"] + 1, ADD)
+def test_a_tool_is_invoked_with_arguments_that_were_validated_here_and_awaited_where_it_has_a_coroutine():
+    tool = LangChainLike("add", lambda given: given["a"] + 1)
     registry = ToolRegistry(think_augment=True)
     registered, = registry.register_from_langchain(tool)
     assert (registered.name, registered.description, registered.parameters) == ("add", "Add numbers.", ADD)
@@ -7819,22 +7728,14 @@ def test_a_tool_is_invoked_with_arguments_that_were_validated_here():
     result = registry.invoke("add", {"a": "1", "toolcall_reason": "why"})
     assert (result.value, result.reason, tool.given) == (2, "why", [{"a": 1}])
     assert "- a: " in registry.invoke("add", {"a": -1}).content and len(tool.given) == 1
+    awaited, = langchain_tools(LangChainLike("add", lambda given: 7, coroutine=print))
+    assert awaited.run({"a": 1}) == 7 and asyncio.run(awaited.arun({"a": 1})) == 7
+    assert awaited._is_async and not registered._is_async
 
 
-class InjectedToolArg:
-    """These have the names of LangChain's and LangGraph's marks, by which they are known."""
-
-
-class InjectedToolCallId(InjectedToolArg):
-    pass
-
-
-class InjectedState(InjectedToolArg):
-    pass
-
-
-class _DirectlyInjectedToolArg:
-    pass
+# these have the names of LangChain's and LangGraph's marks, by which they are known
+InjectedToolArg, _DirectlyInjectedToolArg = type("InjectedToolArg", (), {}), type("_DirectlyInjectedToolArg", (), {})
+InjectedToolCallId, InjectedState = [type(name, (InjectedToolArg,), {}) for name in ("InjectedToolCallId", "InjectedState")]
 
 
 class ToolRuntime(_DirectlyInjectedToolArg, typing.Generic[typing.TypeVar("T")]):
@@ -7858,7 +7759,7 @@ def takes_all(a: int, user: Annotated[str, InjectedToolArg()], call: Annotated[s
 
 @pytest.mark.parametrize("options", [{"tool_call_schema": OnlyA, "args_schema": Everything}, {"func": takes_all}])
 def test_what_langchain_injects_is_hidden_from_the_model_and_given_by_the_program_and_the_call(options):
-    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), ADD, **options), contextvars.ContextVar("user")
+    tool, user = LangChainLike("add", lambda given: ToolMessageLike("7"), **options), contextvars.ContextVar("user")
     registry = ToolRegistry(langchain_tools(tool))
     assert registry["add"].parameters == {**ADD, "additionalProperties": False}
     for name in ("user", "call"):
@@ -7878,7 +7779,7 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
     def in_graph(a: int, state: Annotated[dict, InjectedState]): ...
     def runs(a: int, runtime: ToolRuntime[None]): ...
     def anywhere(a: int, state: Annotated[dict, InjectedState()] = {}): ...  # noqa: B006
-    tools = [LangChainLike(func.__name__, lambda given: 7, ADD, func=func) for func in (in_graph, runs, anywhere)]
+    tools = [LangChainLike(func.__name__, lambda given: 7, func=func) for func in (in_graph, runs, anywhere)]
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
         made = langchain_tools(*tools)
     text = "{}: has a value only in a graph of LangGraph ({}; write a default, or a tool without it)"
@@ -7888,11 +7789,9 @@ def test_a_tool_that_cannot_do_without_a_graph_is_left_out_and_says_why():
 
 
 def test_a_command_to_a_graph_is_an_error_and_return_direct_is_named_as_not_kept():
-    class Command:
-        pass
-    Command.__module__ = "langgraph.types"
-    tools = [LangChainLike("one", lambda given: Command(), ADD, return_direct=True),
-             LangChainLike("several", lambda given: ["a", Command()], ADD, return_direct=False)]
+    command = type("Command", (), {"__module__": "langgraph.types"})()
+    tools = [LangChainLike("one", lambda given: command, return_direct=True),
+             LangChainLike("several", lambda given: ["a", command], return_direct=False)]
     with pytest.warns(ToolRegWarning) as told:
         registry = ToolRegistry(langchain_tools(*tools))
     assert [str(each.message) for each in told] == [
@@ -7911,22 +7810,22 @@ class AIMessage:
         self.tool_calls = [{"name": name, "args": {}, "id": f"c{at}", "type": "tool_call"} for at, name in enumerate(names)]
 
 
-@pytest.mark.parametrize("api_format, texts", [
-    ("openai-chat", lambda text: [{"type": "text", "text": text}]),
-    *([("anthropic", lambda text: [{"type": "text", "text": text}])] if "anthropic" in HERE_ARE else []),
-    *([("openai-responses", None)] if "responses" in HERE_ARE else [])])
-def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, texts):
+@pytest.mark.parametrize("api_format, kept", [
+    ("openai-chat", True), *([("anthropic", True)] if "anthropic" in HERE_ARE else []),
+    *([("openai-responses", False)] if "responses" in HERE_ARE else [])])
+def test_thoughts_of_a_langchain_model_go_back_to_it_where_an_api_has_a_place_for_them(api_format, kept):
     thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, {"type": "reasoning", "id": "r"}]
-    answers = iter([AIMessage("f", content=[*thoughts, {"type": "text", "text": "So."}, {"type": "tool_use", "id": "c0"}]),
+    so = {"type": "text", "text": "So."}
+    answers = iter([AIMessage("f", content=[*thoughts, so, {"type": "tool_use", "id": "c0"}]),
                     AIMessage(content=[*thoughts, "Done."])])
     registry = ToolRegistry()
     registry.register(lambda: 7, name="f")
     history = run_agent(lambda **_: next(answers), "go", registry, api_format=api_format)
-    if texts is None:
-        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    if kept:
+        assert history[1]["content"][:3] == [*thoughts, so]
     else:
-        assert history[1]["content"][:3] == [*thoughts, *texts("So.")]
-    assert parse_tool_calls(history[1 if texts else 2])[0].id == "c0"
+        assert history[1]["content"] == "So." and "thinking" not in json.dumps(history)
+    assert parse_tool_calls(history[1 if kept else 2])[0].id == "c0"
 
 
 def test_a_message_of_langchain_is_answered_as_its_own_node_does():
@@ -7943,24 +7842,15 @@ def test_a_message_of_langchain_is_answered_as_its_own_node_does():
                             told("c2", "drawn", "a picture", artifact=[1, 2]), told("c3", "odd", "odd"),
                             told("c4", "same", "[1]"), told("c5", "seen", "[image/png, 3 bytes]")]
     assert answers[-1] == told("c6", "boom", answers[-1]["content"], "error") and json.dumps(answers)
-    assert registry.respond(message.tool_calls)[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-    assert registry.respond(message, api_format="openai-chat")[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
-
-
-def test_a_tool_with_a_coroutine_is_awaited():
-    tool = LangChainLike("add", lambda given: 7, ADD, coroutine=print)
-    registered, = langchain_tools(tool)
-    assert registered.run({"a": 1}) == 7 and asyncio.run(registered.arun({"a": 1})) == 7
-    assert registered._is_async
+    for plain in (registry.respond(message.tool_calls), registry.respond(message, api_format="openai-chat")):
+        assert plain[0] == {"role": "tool", "tool_call_id": "c0", "content": "a"}
 
 
 @pytest.mark.parametrize("message, content, value", [
-    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}),
-    (ToolMessageLike("text"), "text", "text"),
-    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3),
-])
+    (ToolMessageLike("text", {"k": 1}), "text", {"k": 1}), (ToolMessageLike("text"), "text", "text"),
+    (ToolMessageLike(["a", {"type": "text", "text": "b"}, {"type": "image"}], 3), 'a\nb\n{"type": "image"}', 3)])
 def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_program(message, content, value):
-    tool = LangChainLike("add", lambda given: message, ADD, response_format="content_and_artifact")
+    tool = LangChainLike("add", lambda given: message, response_format="content_and_artifact")
     result = ToolRegistry(langchain_tools(tool)).invoke("add", {"a": 1})
     assert (result.content, result.value, result.is_error) == (content, value, False)
     given, = tool.given
@@ -7968,35 +7858,27 @@ def test_a_tool_message_gives_content_to_the_model_and_the_artifact_to_the_progr
 
 
 def test_an_error_that_langchain_made_text_of_is_an_error_here_and_a_tool_exception_speaks_for_itself():
-    class ToolException(Exception):
-        pass
-
     def fail(given):
-        raise ToolException("no luck")
-    handled = LangChainLike("handled", lambda given: ToolMessageLike("handled it", status="error"), ADD,
-                            handle_tool_error=True)
-    registry = ToolRegistry(langchain_tools(handled, LangChainLike("fails", fail, ADD),
-                                            LangChainLike("crashes", lambda given: 1 // 0, ADD)))
-    contents = [registry.invoke(name, {"a": 1}) for name in ("handled", "fails", "crashes")]
-    assert all(result.is_error for result in contents)
-    assert [result.content for result in contents][:2] == ["handled it", "no luck"]
-    assert "ZeroDivisionError" in contents[2].content
+        raise type("ToolException", (Exception,), {})("no luck")
+    handled = LangChainLike("handled", lambda given: ToolMessageLike("it", status="error"), handle_tool_error=True)
+    registry = ToolRegistry(langchain_tools(
+        handled, LangChainLike("fails", fail), LangChainLike("later", fail, coroutine=print),
+        LangChainLike("crashes", lambda given: 1 // 0)))
+    results = [registry.invoke(name, {"a": 1}) for name in registry.list_tools()]
+    assert all(result.is_error for result in results)
+    assert [result.content for result in results[:3]] == ["it", "no luck", "no luck"]
+    assert "ZeroDivisionError" in results[3].content
 
 
 def test_what_is_no_langchain_tool_is_refused_by_name_and_odd_names_are_made_legal():
     class Broken(LangChainLike):
-        @property
-        def tool_call_schema(self):
-            raise TypeError("no schema")
-
-        @tool_call_schema.setter
-        def tool_call_schema(self, schema):
-            pass
+        tool_call_schema = property(lambda self: 1 // 0)
     with pytest.warns(ToolRegWarning, match="LangChain: 2 of 3 tools left out"):
-        tools = langchain_tools(len, LangChainLike("legacy search!", print, ADD), Broken("broken", print, None))
+        tools = langchain_tools(len, LangChainLike("legacy search!", print), Broken("broken", print))
     assert [tool.name for tool in tools] == ["legacy_search"]
-    assert set(tools.refused.values()) == {"is no LangChain tool (write *tools for a list of them)",
-                                           "its schema cannot be read: TypeError: no schema"}
+    assert set(tools.refused.values()) == {
+        "is no LangChain tool (write *tools for a list of them)",
+        "its schema cannot be read: ZeroDivisionError: integer division or modulo by zero"}
 
 
 # ---------------------------------------------------------------------------
@@ -8069,10 +7951,9 @@ def test_a_body_comes_whole_however_it_is_framed():
 
 
 @pytest.mark.parametrize("url", [
-    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/",
-    "file:///etc/passwd", "//h/",
-    "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/", "http://h:99999/",
-    "http://[::1/"])
+    "http://h/a b", "http://h/a\r\nX: 1", "http://h/\x00", "http://h/ä", "http://h\\@e/", "ftp://h/", "file:///etc/passwd",
+    "//h/", "h/a", "", "http://", "http\u017f://h/", "http://\u212a/", "http:///a", "http://u:p@h/", "http://u@h/", "http://h:x/",
+    "http://h:99999/", "http://[::1/"])
 def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
     with pytest.raises(HttpError, match="^url: ") as caught:
         toolreg._request("GET", url)
@@ -8080,9 +7961,8 @@ def test_a_url_that_is_not_plain_is_refused_and_never_shown(url):
 
 
 @pytest.mark.parametrize("headers", [
-    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, {"a b": "1"}, {"a:": "1"},
-    {"": "1"}, {"ä": "1"},
-    {"a\r\n": "1"}, {"Host": "evil"}, {"content-length": "0"}, {"Transfer-Encoding": "chunked"}])
+    {"a": "1\r\nb: 2"}, {"a": "1\n 2"}, {"a": "\x00"}, {"a": "\x7f"}, {"a": "\ud800"}, *({name: "1"} for name in (
+        "a b", "a:", "", "ä", "a\r\n", "Host", "content-length", "Transfer-Encoding"))])
 def test_a_header_that_could_change_the_request_is_refused_and_its_value_never_shown(headers):
     with pytest.raises(HttpError, match="^headers: ") as caught:
         toolreg._request("GET", "http://127.0.0.1:1", headers=headers)
@@ -8139,15 +8019,6 @@ def test_bytes_that_drip_cannot_stretch_the_timeout(path):
         with pytest.raises(ToolTimeoutError, match="no complete answer within the timeout"):
             toolreg._request("GET", url + path, timeout=0.2).read()
         assert 0.15 < time.monotonic() - start < 5
-
-
-def test_a_far_side_that_does_not_read_cannot_stretch_the_timeout():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        start = time.monotonic()
-        with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}", body=bytes(50_000_000),
-                             timeout=0.2)
-        assert time.monotonic() - start < 5
 
 
 def test_many_addresses_of_one_host_cannot_stretch_the_timeout(monkeypatch):
@@ -8211,53 +8082,39 @@ def test_what_an_error_answer_says_is_cut_and_kept():
         assert str(toolreg._request("GET", url).error()) == f"{url} answered 503 {'x' * 80}: abc"
 
 
-SECRETS = {"Authorization": "secret", "X-Api-Key": "secret", "Cookie": "secret", "Accept": "text/x"}
+SECRETS = dict.fromkeys(("Authorization", "X-Api-Key", "Cookie"), "secret")
 
 
 def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never_gets_them():
     with serving(http_answer(b"there")) as (there, far):
         def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="302 Found", location=targets[path])
+            _, status, path = request.split()[1].decode().split("/")
+            return http_answer(b"here") if path == "end" else http_answer(status=f"{status} F", location=targets[path])
 
-        targets = {"/near": "end", "/far": there + "/x", "/loop": "/loop", "/file": "file:///etc/passwd",
-                   "/split": "http://[x", "/user": "http://u:p@127.0.0.1/"}
+        targets = {"near": "end", "far": there + "/x", "loop": "loop", "file": "file:///etc/passwd",
+                   "split": "http://[x", "user": "http://u:p@127.0.0.1/"}
         with serving(answer) as (here, near):
-            assert toolreg._request("GET", here + "/near", headers=SECRETS).read() == b"here"
+            assert toolreg._request("GET", here + "/302/near", headers=SECRETS).read() == b"here"
             assert near[1].count(b"secret") == 3
-            assert toolreg._request("GET", here + "/far", headers=SECRETS).read() == b"there"
-            assert b"secret" not in far[0]
+            assert toolreg._request("GET", here + "/302/far", headers=SECRETS, body=b"secret").read() == b"there"
+            assert b"secret" not in far[0] and b"content-length" not in far[0]
             with pytest.raises(HttpError, match="redirected more than 5 times"):
-                toolreg._request("GET", here + "/loop")
+                toolreg._request("GET", here + "/302/loop")
             assert len(near) == 2 + 1 + 6
-            for path in ("/file", "/split", "/user"):
+            for path in ("file", "split", "user"):
                 with pytest.raises(HttpError, match="^url: must be http:// or https://"):
-                    toolreg._request("GET", here + path)
-            assert toolreg._request("POST", here + "/near", body=b"1").status == 302
+                    toolreg._request("GET", here + f"/302/{path}")
+            assert toolreg._request("POST", here + "/302/near", body=b"1").status == 302
+            assert toolreg._request("PUT", here + "/307/near", body=b"12").read() == b"here"
+            assert [request.endswith(b"\r\n\r\n12") for request in near[-2:]] == [True, True]
+            assert toolreg._request("PUT", here + "/307/far", body=b"12").status == 307 and len(far) == 1
 
 
-def test_a_request_without_a_body_says_so_where_one_is_usual_and_no_body_goes_to_another_origin():
-    with serving(http_answer(b"there")) as (there, far):
-        toolreg._request("POST", there)
-        toolreg._request("GET", there)
-        assert [b"content-length: 0\r\n" in request for request in far] == [True, False]
-        with serving(http_answer(status="302 Found", location=there)) as (url, _):
-            assert toolreg._request("GET", url, body=b"secret").read() == b"there"
-        assert b"secret" not in far[2] and b"content-length" not in far[2]
-
-
-def test_a_body_follows_307_and_308_within_the_origin_only():
-    with serving(http_answer(b"there")) as (there, far):
-        def answer(request, connection):
-            path = request.split()[1].decode()
-            return http_answer(b"here") if path == "/end" else http_answer(status="307 T", location=targets[path])
-
-        targets = {"/near": "/end", "/far": there}
-        with serving(answer) as (here, near):
-            assert toolreg._request("PUT", here + "/near", body=b"12").read() == b"here"
-            assert [request.endswith(b"\r\n\r\n12") for request in near] == [True, True]
-            assert toolreg._request("PUT", here + "/far", body=b"12").status == 307
-            assert far == []
+def test_a_request_without_a_body_says_so_where_one_is_usual():
+    with serving(http_answer(b"there")) as (url, requests):
+        for method in ("POST", "GET"):
+            toolreg._request(method, url).close()
+    assert [b"content-length: 0\r\n" in request for request in requests] == [True, False]
 
 
 PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -8286,23 +8143,29 @@ def test_a_proxy_of_the_environment_is_asked_for_the_whole_url_and_alone_hears_i
             assert toolreg._request("GET", url).read() == b"directly" and b"proxy-auth" not in direct[-1]
 
 
-def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, tmp_path):
+@pytest.fixture
+def secured(tmp_path):
+    """Give what wraps the connection of a server for https, and has the file of its certificate."""
     import ssl
     (tmp_path / "pem").write_text(CERTIFICATE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pem")
-    inner = []
+    return functools.partial(context.wrap_socket, server_side=True), str(tmp_path / "pem")
+
+
+def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies, secured):
+    (wrap, pem), inner = secured, []
 
     def answer(request, connection):
         if b"proxy-authorization: Basic dTpw\r\n" not in request:
             return http_answer(b"who?", "407 Proxy Authentication Required")
         connection.sendall(b"HTTP/1.1 200 Connection established\r\nx: y\r\n\r\n")
-        with context.wrap_socket(connection, server_side=True) as secured:
-            inner.append(read_request(secured))
-            secured.sendall(http_answer(b"through"))
+        with wrap(connection) as inside:
+            inner.append(read_request(inside))
+            inside.sendall(http_answer(b"through"))
         return b""
 
-    no_proxies.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+    no_proxies.setenv("SSL_CERT_FILE", pem)
     with serving(answer) as (proxy, requests):
         no_proxies.setenv("HTTPS_PROXY", proxy.replace("://", "://u:p@"))
         assert toolreg._request("GET", "https://localhost/a", headers={"x-key": "secret"}).read() == b"through"
@@ -8319,9 +8182,9 @@ def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxi
         no_proxies.setenv("ALL_PROXY", proxy)
         with pytest.raises(HttpError, match="^https://example.invalid: the proxy made no tunnel: "):
             toolreg._request("GET", "https://example.invalid/")
-    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http://a b"):
+    for other in ("socks5://u:secret@127.0.0.1:1", "https://u:secret@127.0.0.1:1", "http://u:secret@", "http:///a"):
         no_proxies.setenv("ALL_PROXY", other)
-        with pytest.raises(HttpError) as caught:
+        with pytest.raises(HttpError, match="^http://example.invalid: its proxy must be like http://") as caught:
             toolreg._request("GET", "http://example.invalid/")
         assert "secret" not in str(caught.value)
     with serving(lambda request, connection: time.sleep(0.4)) as (proxy, _):
@@ -8350,37 +8213,34 @@ def test_a_body_is_text_in_the_charset_that_the_answer_names(content_type, body,
         assert response.text_of(response.read()) == text
 
 
-def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_path, monkeypatch):
-    import ssl
-    (tmp_path / "pem").write_text(CERTIFICATE)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "pem")
-
-    def wrap(connection):
-        return context.wrap_socket(connection, server_side=True)
-
+def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(secured, monkeypatch):
+    wrap, pem = secured
     with serving(http_answer(status="302 Found", location="http://127.0.0.1:1/"), wrap) as (url, requests):
         url = url.replace("http://127.0.0.1", "https://localhost")
         with pytest.raises(HttpError, match="certificate verify failed"):
             toolreg._request("GET", url)
         assert requests == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", pem)
         with pytest.raises(HttpError, match="redirects from https to http"):
             toolreg._request("GET", url)
         with pytest.raises(HttpError, match="mismatch"):
             toolreg._request("GET", url.replace("localhost", "127.0.0.1"))
         assert toolreg._request("POST", url, body=bytes(100_000)).status == 302
 
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_far_side_that_reads_slowly_cannot_stretch_the_timeout(scheme, secured, monkeypatch):
     def read_slowly(connection):
-        secured = wrap(connection)
+        connection = secured[0](connection) if scheme == "https" else connection
         with contextlib.suppress(OSError):
-            while secured.recv(16_384):
+            while connection.recv(16_384):
                 time.sleep(0.02)
-        return secured
+        return connection
+    monkeypatch.setenv("SSL_CERT_FILE", secured[1])
     with serving(b"", read_slowly) as (url, _):
         start = time.monotonic()
         with pytest.raises(ToolTimeoutError):
-            toolreg._request("POST", url.replace("http://127.0.0.1", "https://localhost"), body=bytes(30_000_000),
+            toolreg._request("POST", url.replace("http://127.0.0.1", f"{scheme}://localhost"), body=bytes(30_000_000),
                              timeout=0.3)
         assert time.monotonic() - start < 5
 
@@ -8396,8 +8256,7 @@ SSE = [
      [("message", "a: b", "1", None)]),
     (b"event: e\n\ndata: a\n\nid\ndata: \xe2\x98\x83\xff\n\n",
      [("message", "a", "", None), ("message", "☃\ufffd", "", None)]),
-    (b"data: a\n\ndata: cut", [("message", "a", "", None)]),
-    (b"data: a\n\ndata: cut\n", [("message", "a", "", None)]),
+    *[(b"data: a\n\ndata: cut" + end, [("message", "a", "", None)]) for end in (b"", b"\n")],
 ]
 
 
@@ -10882,35 +10741,32 @@ def test_what_would_be_unsafe_or_unclear_is_not_served(options, words):
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
 # ---------------------------------------------------------------------------
 SOME_KEY = "sk-5ecret-5ecret"
-SOME_TOOLS = [
-    {
-        "type": "function",
-        "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "integer"}}}},
-    }
-    for name, argument in [("mul", "x"), ("add", "a")]
-]
+SOME_TOOLS = [{"type": "function", "function": {"name": name, "parameters": {
+    "type": "object", "properties": {argument: {"type": "integer"}}}}} for name, argument in [("mul", "x"), ("add", "a")]]
 SOME_CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
 QUESTION = [{"role": "user", "content": "北京?"}]
 
 
-def completion(message, **headers):
-    return http_answer(
-        json.dumps({"choices": [{"message": message}]}).encode(), content_type="application/json", **headers
-    )
+def json_answer(value, status="200 OK", **headers):
+    return http_answer(json.dumps(value).encode(), status, content_type="application/json", **headers)
+
+
+def completion(message):
+    return json_answer({"choices": [{"message": message}]})
 
 
 def failure(status, error="no", **headers):
-    return http_answer(
-        json.dumps({"error": {"message": error}}).encode(), status, content_type="application/json", **headers
-    )
+    return json_answer({"error": {"message": error}}, status, **headers)
+
+
+def events_answer(events, end=""):
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
+    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n" + text).encode()
 
 
 def event_stream(*deltas, end="data: [DONE]\n\n", finish="stop"):
-    chunks = [{"choices": [{"delta": delta}]} for delta in deltas] + [
-        {"choices": [{"delta": {}, "finish_reason": finish}]}
-    ]
-    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks if finish or chunk != chunks[-1]) + end
-    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n" + text).encode()
+    last = [{"choices": [{"delta": {}, "finish_reason": finish}]}] if finish else []
+    return events_answer([*({"choices": [{"delta": delta}]} for delta in deltas), *last], end)
 
 
 def serving_each(*answers):
@@ -10922,10 +10778,17 @@ def sent_body(request):
     return json.loads(request.partition(b"\r\n\r\n")[2])
 
 
+def path_of(request):
+    return request.split()[1].decode()
+
+
+def model_at(url, api_format="openai-chat", **options):
+    base = url + "/v1" if api_format.startswith("openai") else url
+    return HttpModel(base, "m", api_format=api_format, **{"timeout": 10, **options})
+
+
 def ask(url, *, messages=QUESTION, tools=(), tool_choice=None, **options):
-    return HttpModel(url + "/v1", "m", **{"timeout": 10, **options})(
-        messages=messages, tools=tools, tool_choice=tool_choice
-    )
+    return model_at(url, **options)(messages=messages, tools=tools, tool_choice=tool_choice)
 
 
 @pytest.fixture
@@ -10933,32 +10796,26 @@ def no_pauses(monkeypatch):
     monkeypatch.setattr(toolreg, "FIRST_PAUSE", 0.01)
 
 
-@pytest.mark.parametrize(
-    "base, path",
-    [
-        ("", "/chat/completions"),
-        ("/v1", "/v1/chat/completions"),
-        ("/v1/", "/v1/chat/completions"),
-        ("/v1/chat/completions", "/v1/chat/completions"),
-        ("/d?api-version=1", "/d/chat/completions?api-version=1"),
-    ],
-)
+def lambda_free_add(a: int, b: int) -> int:
+    return a + b
+
+
+lambda_free_add.__name__ = "add"
+
+
+@pytest.mark.parametrize("base, path", [
+    ("", "/chat/completions"), ("/v1", "/v1/chat/completions"), ("/v1/", "/v1/chat/completions"),
+    ("/v1/chat/completions", "/v1/chat/completions"), ("/d?api-version=1", "/d/chat/completions?api-version=1")])
 def test_a_question_goes_to_the_chat_endpoint_with_the_key_and_all_options(base, path):
     with serving(completion({"role": "assistant", "content": "42"})) as (url, requests):
         model = HttpModel(url + base, "m", api_key=SOME_KEY, headers={"Api-Key": "other"}, temperature=0, seed=1)
-        assert model(messages=QUESTION, tools=SOME_TOOLS, tool_choice="required") == {
-            "role": "assistant",
-            "content": "42",
-        }
-        assert model(messages=QUESTION)["content"] == "42"
+        for options in ({"tools": SOME_TOOLS, "tool_choice": "required"}, {}):
+            assert model(messages=QUESTION, **options) == {"role": "assistant", "content": "42"}
+            asked = {"model": "m", "messages": QUESTION, "temperature": 0, "seed": 1}
+            assert sent_body(requests[-1]) == {**asked, **options}
     head = requests[0].partition(b"\r\n\r\n")[0].decode().split("\r\n")
     assert head[0] == f"POST {path} HTTP/1.1"
     assert {f"authorization: Bearer {SOME_KEY}", "api-key: other", "content-type: application/json"} <= set(head)
-    asked = {"model": "m", "messages": QUESTION, "temperature": 0, "seed": 1}
-    assert (
-        sent_body(requests[0]) == {**asked, "tools": SOME_TOOLS, "tool_choice": "required"}
-        and sent_body(requests[1]) == asked
-    )
 
 
 def test_a_model_without_a_key_sends_none_and_only_http_is_spoken():
@@ -10973,44 +10830,21 @@ def test_a_model_without_a_key_sends_none_and_only_http_is_spoken():
 
 
 def test_an_agent_runs_over_http_and_the_history_is_one_that_servers_take():
-    odd = {
-        "role": "assistant",
-        "content": None,
-        "function_call": None,
-        "audio": None,
-        "tool_calls": [
-            {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}},
-            {
-                "id": "c2",
-                "type": "function",
-                "function": {"name": "add", "arguments": '{"a": '},
-                "extra_content": {"signature": "s"},
-            },
-        ],
-    }
-    registry = ToolRegistry([lambda_free_add])
-    with serving_each(completion(odd), completion({"role": "assistant", "content": "3", "tool_calls": []})) as (
-        url,
-        requests,
-    ):
-        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="required")
+    odd = {"role": "assistant", "content": None, "function_call": None, "audio": None, "tool_calls": [
+        {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}},
+        {"id": "c2", "type": "function", "function": {"name": "add", "arguments": '{"a": '}, "extra_content": {"s": "s"}}]}
+    done = completion({"role": "assistant", "content": "3", "tool_calls": []})
+    with serving_each(completion(odd), done) as (url, requests):
+        messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
-    assert (
-        messages[2]["content"] == "3"
-        and messages[3]["content"].startswith("Error: ")
-        and messages[-1]["content"] == "3"
-    )
+    assert messages[2]["content"] == "3" and messages[3]["content"].startswith("Error: ")
     first, second = map(sent_body, requests)
     assert (first["tool_choice"], second["tool_choice"]) == ("required", "auto")
-    history = second["messages"][1]
-    assert history.keys() == {"role", "content", "tool_calls"} and history["content"] == ""
-    one, two = history["tool_calls"]
-    assert one == {
-        "id": messages[1]["tool_calls"][0]["id"],
-        "type": "function",
-        "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'},
-    }
-    assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"signature": "s"})
+    one, two = second["messages"][1]["tool_calls"]
+    assert second["messages"][1] == {"role": "assistant", "content": "", "tool_calls": [one, two]}
+    assert one == {"id": messages[1]["tool_calls"][0]["id"], "type": "function",
+                   "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+    assert (two["function"]["arguments"], two["extra_content"]) == ("{}", {"s": "s"})
 
 
 @pytest.mark.parametrize("options, shown", [({"sees_images": True}, [SEEN]), ({}, [])])
@@ -11021,171 +10855,63 @@ def test_images_are_shown_over_http_by_an_option_that_is_not_sent_itself(options
     assert sent_body(requests[1])["messages"][4:] == shown and b"sees_images" not in b"".join(requests)
 
 
-def lambda_free_add(a: int, b: int) -> int:
-    return a + b
-
-
-lambda_free_add.__name__ = "add"
-
-
-def test_async_code_goes_on_while_a_model_is_asked_over_http():
-    ticks = []
-
-    async def tick():
-        while True:
-            await asyncio.sleep(0.01)
-            ticks.append(1)
-
-    async def talk():
-        ticking = asyncio.create_task(tick())
-        messages = await arun_agent(HttpModel(url, "m"), "hi", ToolRegistry())
-        ticking.cancel()
-        return messages[-1]["content"]
-
-    def slowly(request, connection):
-        time.sleep(0.2)
-        return completion({"role": "assistant", "content": "42"})
-
-    with serving(slowly) as (url, _):
-        assert asyncio.run(talk()) == "42" and len(ticks) >= 3
-
-
-@pytest.mark.parametrize("content", ["17 + 25 = 32", None, ""])
-def test_prose_where_a_call_was_required_is_a_final_answer(content):
-    with serving(completion({"role": "assistant", "content": content})) as (url, requests):
-        messages = run_agent(HttpModel(url, "m"), "add", ToolRegistry([lambda_free_add]), tool_choice="required")
-    assert messages[-1] == {"role": "assistant", "content": content or ""} and len(requests) == 1
-
-
-def test_a_server_that_ignores_the_choice_of_a_tool_is_told_so_and_asked_again():
-    mul = {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{**SOME_CALL, "function": {"name": "mul", "arguments": "{}"}}],
-    }
-    registry = ToolRegistry([lambda_free_add, Tool("mul", "", {"type": "object"}, lambda: 1 / 0)])
-    with serving_each(completion(mul), completion({"role": "assistant", "content": "done"})) as (url, requests):
-        messages = run_agent(HttpModel(url, "m"), "add", registry, tool_choice="add")
-    assert sent_body(requests[0])["tool_choice"] == {"type": "function", "function": {"name": "add"}}
-    assert messages[2]["content"].startswith('Error: only the tool "add"') and messages[-1]["content"] == "done"
-
-
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        failure("429 Too Many Requests", Retry_After="0"),
-        failure("500 Internal Server Error"),
-        failure("503 Service Unavailable"),
-        failure("529 Overloaded"),
-        b"",
-        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{",
-        b"\x00\x01 no http\r\n\r\n",
-    ],
-)
+@pytest.mark.parametrize("trouble", [
+    failure("429 Too Many Requests", Retry_After="0"), failure("500 Internal Server Error"),
+    failure("503 Service Unavailable"), failure("529 Overloaded"), b"",
+    b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{", b"\x00\x01 no http\r\n\r\n"])
 def test_what_may_pass_is_tried_again_as_often_as_said(trouble, no_pauses):
     with serving_each(trouble, trouble, completion({"content": "42"})) as (url, requests):
         assert ask(url)["content"] == "42" and len(requests) == 3
     with serving(trouble) as (url, requests):
-        with pytest.raises(HttpError):
-            ask(url, retries=1)
-        assert len(requests) == 2
-        with pytest.raises(HttpError):
-            ask(url, retries=0)
-        assert len(requests) == 3
+        for retries, asked in ((1, 2), (0, 3)):
+            with pytest.raises(HttpError):
+                ask(url, retries=retries)
+            assert len(requests) == asked
 
 
-@pytest.mark.parametrize(
-    "answer, told",
-    [
-        (failure("400 Bad Request", "bad 'temperature'"), "answered 400: bad 'temperature'"),
-        (failure("401 Unauthorized", f"wrong key {SOME_KEY}"), "answered 401: wrong key ***"),
-        (http_answer(b'{"error": "no such model"}', "404 Not Found"), "answered 404: no such model"),
-        (http_answer(b'{"detail": [{"loc": 1}]}', "422 Unprocessable"), 'answered 422: [{"loc": 1}]'),
-        (http_answer(b'{"object": "error", "message": "too long"}', "400 Bad Request"), "answered 400: too long"),
-        (http_answer(b"<html>\n<b>Forbidden</b>", "403 Forbidden"), "answered 403: <html> <b>Forbidden</b>"),
-        (http_answer(b"", "404 Not Found"), "answered 404: Not Found"),
-        (
-            failure("429 Too Many Requests", "come back tomorrow", Retry_After="86400"),
-            "answered 429: come back tomorrow",
-        ),
-        (failure("200 OK", "rate limited"), ": rate limited"),
-        (
-            http_answer(b"<!doctype html><p>Log in", content_type="text/html"),
-            ': no answer of openai-chat, but "<!doctype html><p>Log in"',
-        ),
-        (http_answer(b'{"choices": []}'), ': no answer of openai-chat, but {"choices": []}'),
-        (http_answer(b"[1]"), ": no answer of openai-chat, but [1]"),
-        (http_answer(b'{"choices": [null]}'), ': no answer of openai-chat, but {"choices": [null]}'),
-        (http_answer(b'{"choices": "no"}'), ': no answer of openai-chat, but {"choices": "no"}'),
-        (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
-        (http_answer(b""), ': no answer of openai-chat, but ""'),
-        (
-            http_answer(b'{"choices": [{"message": null}]}'),
-            ': no answer of openai-chat, but {"choices": [{"message": null}]}',
-        ),
-        (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302: Found"),
-    ],
-)
+NO_ANSWER = ": no answer of openai-chat, but "
+
+
+@pytest.mark.parametrize("answer, told", [
+    (failure("400 Bad Request", "bad 'temperature'"), "answered 400: bad 'temperature'"),
+    (failure("401 Unauthorized", f"wrong key {SOME_KEY}"), "answered 401: wrong key ***"),
+    (http_answer(b'{"error": "no such model"}', "404 Not Found"), "answered 404: no such model"),
+    (http_answer(b'{"detail": [{"loc": 1}]}', "422 Unprocessable"), 'answered 422: [{"loc": 1}]'),
+    (http_answer(b'{"error": null, "message": "busy"}', "400 Bad Request"), "answered 400: busy"),
+    (http_answer(b"<html>\n<b>Forbidden</b>", "403 Forbidden"), "answered 403: <html> <b>Forbidden</b>"),
+    (http_answer(b"", "404 Not Found"), "answered 404: Not Found"),
+    (http_answer(b"", "302 Found", Location="http://127.0.0.1:9/login"), "answered 302: Found"),
+    (failure("429 Too Many Requests", "come tomorrow", Retry_After="86400"), "answered 429: come tomorrow"),
+    (failure("200 OK", "rate limited"), ": rate limited"),
+    (http_answer(b"<p>Log in", content_type="text/html"), NO_ANSWER + '"<p>Log in"'),
+    *[(http_answer(body), NO_ANSWER + (body.decode() or '""')) for body in (
+        b"", b"[1]", b'{"choices": []}', b'{"choices": [null]}', b'{"choices": "no"}', b'{"choices": [{"message": null}]}')]])
 def test_an_error_says_what_the_provider_said_at_once_and_without_the_key(answer, told):
     with serving(answer) as (url, requests):
         with pytest.raises(HttpError) as caught:
             ask(url, api_key=SOME_KEY)
     assert str(caught.value) == url + (" " if told.startswith("answered") else "") + told
     assert caught.value.status == int(answer.split()[1]) and len(requests) == 1
-    assert (
-        SOME_KEY.encode() not in caught.value.body
-        and caught.value.__context__ is None
-        or caught.value.__suppress_context__
-    )
+    assert SOME_KEY.encode() not in caught.value.body and caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize(
-    "said, named",
-    [
-        ("Invalid schema for function 'add': x", " (tools: add)"),
-        ("tools.1.function.parameters: x", " (tools: add)"),
-        ("tools[0].function: x", " (tools: mul)"),
-        ("JSON schema error at #/properties/a: unrecognized type dict", " (tools: mul, add)"),
-        ("schema error at #/nope", " (tools: mul, add)"),
-        ("this model takes no tools", " (tools: mul, add)"),
-        ("tools[7]: x", " (tools: mul, add)"),
-        ("tools.10: x", " (tools: mul, add)"),
-        ("bad address", ""),
-        ("bad readd", ""),
-        ("bad temperature", ""),
-    ],
-)
+@pytest.mark.parametrize("said, named", [
+    ("Invalid schema for function 'add': x", "add"), ("tools.1.function.parameters: x", "add"),
+    ("tools[0].function: x", "mul"), ("tools.2: no", "web_search"), ("GenerateContentRequest.tools[0].function_declarations[1]", "add"),
+    *[(text, "mul, add, web_search") for text in (
+        "schema error at #/nope", "this model takes no tools", "tools[7]: x", "tools.10: x")],
+    *[(text, None) for text in ("bad address", "bad readd", "bad temperature")]])
 def test_a_schema_that_the_server_dislikes_is_told_with_the_name_of_its_tool(said, named):
     with serving(failure("400 Bad Request", said)) as (url, _):
         with pytest.raises(HttpError) as caught:
-            ask(url, tools=SOME_TOOLS)
-    assert str(caught.value) == f"{url} answered 400: {said}{named}"
+            ask(url, tools=[*SOME_TOOLS, {"type": "web_search"}])
+    assert str(caught.value) == f"{url} answered 400: {said}" + (f" (tools: {named})" if named else "")
 
 
-def test_tools_of_other_kinds_do_not_hide_an_error():
-    with serving(failure("400 Bad Request", "tools.0: no")) as (url, _):
-        with pytest.raises(HttpError, match=r"answered 400: tools.0: no \(tools: web_search\)"):
-            ask(url, tools=[{"type": "web_search"}, {"type": "function", "function": {"name": "f"}}])
-
-
-@pytest.mark.parametrize(
-    "asked, least, most",
-    [
-        ("0", 0, 0),
-        ("7", 7, 7),
-        ("0.25", 0.25, 0.25),
-        ("61", None, None),
-        ("", 0.5, 0.75),
-        ("soon", 0.5, 0.75),
-        ("-5", 0, 0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
-        ("Wed, 21 Oct 2099 07:28:00 GMT", None, None),
-        ("1e9", None, None),
-        ("9" * 400, None, None),
-        ("nan1", 0.5, 0.75),
-        ("Wed, 21 Oct 99999 07:28:00 GMT", 0.5, 0.75),
-    ],
-)
+@pytest.mark.parametrize("asked, least, most", [
+    ("0", 0, 0), ("7", 7, 7), ("0.25", 0.25, 0.25), ("61", None, None), ("", 0.5, 0.75), ("soon", 0.5, 0.75), ("-5", 0, 0),
+    ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("Wed, 21 Oct 2099 07:28:00 GMT", None, None), ("1e9", None, None),
+    ("9" * 400, None, None), ("nan1", 0.5, 0.75), ("Wed, 21 Oct 99999 07:28:00 GMT", 0.5, 0.75)])
 def test_retry_after_is_honoured_and_bounded(asked, least, most):
     pause = toolreg._pause_after(HttpError("x", 429, {"retry-after": asked}), 0)
     assert pause is None if least is None else least <= pause <= most
@@ -11208,26 +10934,16 @@ def test_the_key_is_in_no_repr_and_goes_nowhere_else_on_a_redirect():
                     ask(url, api_key=SOME_KEY)
             assert len(requests) == 1
     assert not seen
-    with serving_each(http_answer(b"", "307 Temporary Redirect", Location="/new"), completion({"content": "42"})) as (
-        url,
-        requests,
-    ):
-        assert ask(url, api_key=SOME_KEY)["content"] == "42"
-    assert SOME_KEY.encode() in requests[1]
+    moved = http_answer(b"", "307 Temporary Redirect", Location="/new")
+    with serving_each(moved, completion({"content": "42"})) as (url, requests):
+        assert ask(url, api_key=SOME_KEY)["content"] == "42" and SOME_KEY.encode() in requests[1]
 
 
 def test_a_stream_gives_its_text_piece_by_piece_and_its_calls_whole():
-    parts = [
-        {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": ""}},
-        {"index": 0, "function": {"arguments": '{"a"'}},
-        {"index": 0, "function": {"arguments": ": 1}"}},
-    ]
-    deltas = [
-        {"role": "assistant", "content": ""},
-        {"content": "let "},
-        {"content": "me"},
-        *({"tool_calls": [part]} for part in parts),
-    ]
+    parts = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": ""}},
+             *({"index": 0, "function": {"arguments": piece}} for piece in ('{"a"', ": 1}"))]
+    deltas = [{"role": "assistant", "content": ""}, {"content": "let "}, {"content": "me"},
+              *({"tool_calls": [part]} for part in parts)]
     for end in ("data: [DONE]\n\n", ": comment\n\ndata:\n\n", ""):  # some servers forget [DONE]
         pieces = []
         with serving(event_stream(*deltas, end=end)) as (url, requests):
@@ -11243,35 +10959,16 @@ def test_of_text_that_comes_in_parts_only_the_text_is_given_out():
         assert ask(url, on_delta=pieces.append) == message and pieces == ["42"]
 
 
-def test_a_server_that_does_not_stream_is_understood_all_the_same():
-    pieces = []
-    with serving(completion({"role": "assistant", "content": "42"})) as (url, _):
-        assert ask(url, stream=True, on_delta=pieces.append)["content"] == "42" and pieces == ["42"]
+def test_a_stream_that_breaks_off_within_an_event_or_before_any_text_is_tried_again(no_pauses):
+    broken, whole = event_stream(finish=None, end="data: {\n"), event_stream({"content": "42"})
+    with serving_each(broken, event_stream({"tool_calls": []}, finish=None, end=""), whole) as (url, requests):
+        assert ask(url, on_delta=lambda text: None)["content"] == "42" and len(requests) == 3
 
 
-def test_a_cut_stream_is_tried_again_unless_its_text_was_given_out(no_pauses):
-    cut, whole = event_stream({"content": "4"}, finish=None, end=""), event_stream({"content": "42"})
-    with serving_each(cut, event_stream(finish=None, end="data: {\n"), whole) as (url, requests):
-        assert ask(url, stream=True)["content"] == "42" and len(requests) == 3
-    with serving_each(event_stream({"tool_calls": []}, finish=None, end=""), whole) as (url, requests):
-        assert ask(url, on_delta=lambda text: None)["content"] == "42" and len(requests) == 2
-    with serving_each(cut, whole) as (url, requests):
-        pieces = []
-        with pytest.raises(HttpError, match="the stream broke off"):
-            ask(url, on_delta=pieces.append)
-        assert pieces == ["4"] and len(requests) == 1
-
-
-@pytest.mark.parametrize(
-    "data, told",
-    [
-        ('{"error": {"message": "overloaded"}}', "overloaded"),
-        ("[1]", "no answer of openai-chat, but [1]"),
-        ('{"choices": [null]}', 'no answer of openai-chat, but {"choices": [null]}'),
-        ('{"choices": [{"delta": "x"}]}', 'no answer of openai-chat, but {"choices": [{"delta": "x"}]}'),
-        ("<html>", 'no answer of openai-chat, but "<html>"'),
-    ],
-)
+@pytest.mark.parametrize("data, told", [
+    ('{"error": {"message": "overloaded"}}', "overloaded"), ("<html>", 'no answer of openai-chat, but "<html>"'),
+    *[(data, f"no answer of openai-chat, but {data}") for data in (
+        "[1]", '{"choices": [null]}', '{"choices": [{"delta": "x"}]}')]])
 def test_an_error_in_the_midst_of_a_stream_is_told(data, told):
     with serving(event_stream({"content": "4"}, finish=None, end=f"data: {data}\n\n")) as (url, requests):
         with pytest.raises(HttpError) as caught:
@@ -11293,22 +10990,6 @@ def test_the_connection_of_a_stream_that_fails_is_closed_at_once():
     assert ends == [b""] and caught.value.status == 200
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-def test_an_answer_that_drips_cannot_stretch_the_timeout_of_a_model(kind):
-    def drip(request, connection):
-        connection.sendall(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n".encode())
-        with contextlib.suppress(OSError):
-            for _ in range(100):
-                connection.sendall(b": \n")
-                time.sleep(0.02)
-
-    with serving(drip) as (url, requests):
-        started = time.monotonic()
-        with pytest.raises(ToolTimeoutError):
-            ask(url, timeout=0.3)
-        assert time.monotonic() - started < 5 and len(requests) == 1
-
-
 def test_a_large_answer_is_read_and_one_beyond_the_bound_is_refused_at_once():
     with serving(completion({"content": "a" * 10_000_000})) as (url, _):
         assert len(ask(url)["content"]) == 10_000_000
@@ -11326,32 +11007,29 @@ def test_lone_surrogates_and_nan_do_not_reach_the_wire():
             ask(url, temperature=math.nan)
 
 
-@pytest.mark.parametrize(
-    "message, sent",
-    [
-        ({"role": "assistant", "content": None, "refusal": None}, {"role": "assistant", "content": ""}),
-        ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
-        (
-            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "add", "arguments": {"a": 1}}}]},
-            {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]},
-        ),
-        (
-            {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "custom", "custom": {}}]},
-            None,
-        ),
-        ({"role": "user", "content": [{"type": "text", "text": "a"}]}, None),
-        ({"role": "tool", "tool_call_id": "c1", "content": ""}, None),
-    ],
-)
+@pytest.mark.parametrize("message, sent", [
+    ({"role": "assistant", "content": None, "refusal": None}, {"role": "assistant", "content": ""}),
+    ({"role": "assistant", "content": "a", "tool_calls": []}, {"role": "assistant", "content": "a"}),
+    ({"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "add", "arguments": {"a": 1}}}]},
+     {"role": "assistant", "content": "", "tool_calls": [SOME_CALL]}),
+    *[(message, message) for message in (
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "custom", "custom": {}}]},
+        {"role": "user", "content": [{"type": "text", "text": "a"}]}, {"role": "tool", "tool_call_id": "c1", "content": ""})]])
 def test_a_message_is_sent_as_every_server_takes_it(message, sent):
     with serving(completion({"content": "42"})) as (url, requests):
         ask(url, messages=[message])
-    assert sent_body(requests[0])["messages"] == [sent or message]
+    assert sent_body(requests[0])["messages"] == [sent]
 
 
 # --- the other APIs
 # where it is asked, the header of the key, an answer, and the same as the events of a stream
 SOME_APIS = {
+    "openai-chat": {
+        "path": "/v1/chat/completions", "key": f"authorization: Bearer {SOME_KEY}",
+        "answer": {"choices": [{"message": {"role": "assistant", "content": "42"}}],
+                   "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+        "events": [*({"choices": [{"delta": {"content": piece}}]} for piece in "42"),
+                   {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}]},
     "openai-responses": {
         "path": "/v1/responses", "key": f"authorization: Bearer {SOME_KEY}",
         "answer": {"output": [{"type": "message", "role": "assistant", "content": [
@@ -11390,24 +11068,6 @@ SOME_APIS = {
 }
 each_api = pytest.mark.parametrize("api_format", [name for name in SOME_APIS if name in API_FORMATS])
 TOKENS = {"input": 3, "output": 4, "total": 7}
-
-
-def json_answer(value, status="200 OK", **headers):
-    return http_answer(json.dumps(value).encode(), status, content_type="application/json", **headers)
-
-
-def events_answer(events, end=""):
-    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + end
-    return ("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + text).encode()
-
-
-def model_at(url, api_format, **options):
-    base = url + "/v1" if api_format.startswith("openai") else url
-    return HttpModel(base, "m", api_format=api_format, **{"timeout": 10, **options})
-
-
-def path_of(request):
-    return request.split()[1].decode()
 
 
 @each_api
@@ -11610,18 +11270,6 @@ def test_a_stream_of_any_api_that_was_cut_is_tried_again_unless_its_text_was_giv
         assert "".join(pieces) in ("4", "42") and len(requests) == 1
 
 
-@each_api
-@pytest.mark.parametrize("status", ["429 Too Many Requests", "500 Internal Server Error", "529 Overloaded"])
-def test_each_api_is_asked_again_after_what_may_pass(api_format, status, no_pauses):
-    busy = json_answer({"error": {"type": "overloaded_error", "message": "busy"}}, status)
-    with serving_each(busy, json_answer(SOME_APIS[api_format]["answer"])) as (url, requests):
-        assert "42" in json.dumps(model_at(url, api_format)(messages=[])) and len(requests) == 2
-    with serving(busy) as (url, requests):
-        with pytest.raises(HttpError, match=f"answered {status[:3]}: busy$"):
-            model_at(url, api_format, retries=1)(messages=[])
-        assert len(requests) == 2
-
-
 @of("responses", "anthropic", "gemini")
 @pytest.mark.parametrize(
     "api_format, event, told, passes",
@@ -11730,21 +11378,6 @@ def test_the_message_of_an_api_is_told_whole_up_to_its_bound_and_without_the_key
     with serving(http_answer(f"<p>{SOME_KEY}".encode())) as (url, _):
         with pytest.raises(HttpError, match=r'no answer of openai-chat, but "<p>\*\*\*"$'):
             ask(url, api_key=SOME_KEY)
-
-
-@of("anthropic", "gemini")
-@pytest.mark.parametrize("api_format, said, named", [
-    ("anthropic", "tools.1.custom.input_schema: bad", " (tools: add)"),
-    ("gemini", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: bad", " (tools: add)"),
-    ("anthropic", "max_tokens: bad", ""),
-])
-def test_each_api_names_the_tool_that_it_dislikes(api_format, said, named):
-    tools = build_tool_schemas([Tool("mul", "", {"type": "object"}, print), Tool.from_function(lambda_free_add)],
-                               api_format=api_format)
-    with serving(json_answer({"error": {"message": said}}, "400 Bad Request")) as (url, _):
-        with pytest.raises(HttpError) as caught:
-            model_at(url, api_format)(messages=[], tools=tools)
-    assert str(caught.value) == f"{url} answered 400: {said}{named}"
 
 
 # ---------------------------------------------------------------------------

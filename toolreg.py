@@ -5505,19 +5505,17 @@ def _is_whole(arguments: Any) -> bool:
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
-    name, arguments = said.get("name") or "", said.get("arguments")
+    function, call_id, index = entry.pop("function", None) or {}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = function.get("name") or "", function.get("arguments")
     call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    said["name"] = known["name"] + (name if name != known["name"] else "")
-    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
-        said["arguments"] = None
-    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
-        known["arguments"] = None
-    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
+    said = {"name": known["name"] + (name if name != known["name"] else ""),
+            "arguments": _more_arguments(known["arguments"], arguments)}
+    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
+                function=_added(known, function) | said)
 
 
 def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
@@ -5541,6 +5539,15 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     repeated = bool(known) and function.get("arguments") in ("{}", arguments)
     ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
     return None if ended else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
+    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
+        return known
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
 
 
 # --- the other APIs
@@ -5678,10 +5685,9 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-        tools = ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
+        named = [_renamed(tool, name=_legal_name(_in_namespace(namespace, tool.name))) for tool in tools]
+        self.register_all(named, replace=replace)
+        return ToolList(named, tools.refused)
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
     return register_from
 
@@ -5819,13 +5825,11 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
-    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
         call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
         arguments.update(dict.fromkeys(ids, call_id))
-        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
-        return call if as_message else arguments
+        return {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments} if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
         try:
@@ -5836,8 +5840,8 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
 
     def invoke(**arguments: Any) -> Any:
         outcome = _caught(tool.invoke, given(arguments))
-        return _langchain_answer(outcome.error or outcome.value)
-    is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
+        return _langchain_answer(outcome.value if outcome.error is None else outcome.error)
+    is_sync = getattr(tool, "coroutine", None) is None and type(tool)._arun.__module__.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
@@ -5968,9 +5972,9 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     url = proxies.get(scheme) or proxies.get("all") or ""
     if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@/:]*)(:[^@/]*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+        raise HttpError(f"{target.origin}: its proxy must be like http://user:password@host:port (see the environment)")
     login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
     return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
