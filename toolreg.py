@@ -7107,14 +7107,12 @@ _NO_HANDSHAKE = _REVISIONS[0]   # in it each request says who asks, in its `_met
 _META = "io.modelcontextprotocol/"              # before the names in `_meta`
 _CLIENT = {"name": "toolreg", "version": __version__}
 _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}     # by on_request
-_HEADERS_DIFFER = -32020        # of the arguments
-_NOTHING_RAN = (400, 404, _HEADERS_DIFFER, -32022)      # statuses of HTTP and codes after which a call is sent again
+_HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
 _GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
-_RUNNERS = {".py": sys.executable, ".js": "node"}
 _HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
@@ -7165,7 +7163,7 @@ class _Link:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
         self.ids, self.process = itertools.count(1), os.getpid()
         self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
-        self.session: dict[str, str] = {}       # the headers of each message since the greeting
+        self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
@@ -7186,22 +7184,19 @@ class _Link:
 
     def _agree(self, revision: str, deadline: float) -> _Message:
         able, is_new = _ANSWERABLE if self.on_request else {}, revision == _NO_HANDSHAKE
-        self.session, self.about = {}, {}
+        about, hello = {}, {"protocolVersion": revision, "clientInfo": _CLIENT}
         if is_new:
-            self.session = {"mcp-protocol-version": revision}
-            self.about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
-                          f"{_META}clientInfo": _CLIENT}
-            deadline = (deadline + time.monotonic()) / 2        # some older servers never answer this
-            server = self.ask("server/discover", {}, deadline)
+            about = {_META + name: value for name, value in {**hello, "clientCapabilities": able}.items()}
+            in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
+            server = self.ask("server/discover", {"_meta": about}, in_time)
         else:
-            hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
-            server = self.ask("initialize", hello, deadline)
+            server = self.ask("initialize", {**hello, "capabilities": able}, deadline)
         said = server.get("supportedVersions" if is_new else "protocolVersion")
         agreed = [each for each in _REVISIONS if each in str(said) and is_new == (each == _NO_HANDSHAKE)]
         if not agreed:
             text = f"the server speaks the revision {_shown(said)}, not {_listed(_REVISIONS)}"
             raise McpError(text, data={"supported": said})
-        self.session["mcp-protocol-version"] = agreed[0]
+        self.about, self.session = about, {**self.session, "mcp-protocol-version": agreed[0]}
         if not is_new:
             self.send({"method": "notifications/initialized"}, deadline)
         return {**server, "protocolVersion": agreed[0]}
@@ -7218,13 +7213,13 @@ class _Link:
                 break
             more = {key: result[key] for key in ("requestState",) if key in result}
             more |= {"inputResponses": {key: self.answer(asked[key]) for key in asked}} if asked else {}
-            time.sleep(_SHORTEST_PAUSE * number)        # some only want to be asked later
+            time.sleep(0 if asked else _SHORTEST_PAUSE * number)        # some only want to be asked later
         raise McpError(f"{method} came to no result, but to {_shown(kind)} (after {number} answers)")
 
     def _ask_once(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
         number, box = next(self.ids), queue.SimpleQueue[Any]()
-        about = self.about | ({"progressToken": number} if self.on_notification else {})
+        about = params.get("_meta", self.about) | ({"progressToken": number} if self.on_notification else {})
         message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
         self.waiting[number] = box
         try:
@@ -7371,25 +7366,26 @@ class _Http(_Link):
             wire.hang_up()
 
     def _fetch(self, method: str, message: _Message, deadline: float, last_id: str = "") -> _Response:
-        headers = {**self.headers(), **_HTTP_HEADERS, **self.session, **self._repeated(message)}
-        response = _request(method, self.url, headers=headers | ({"last-event-id": last_id} if last_id else {}),
-                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
-                            watch=self.wires.add)
+        resumed = {"last-event-id": last_id} if last_id else {}
+        response = _request(method, self.url, timeout=deadline - time.monotonic(), watch=self.wires.add,
+                            headers={**self.headers(), **_HTTP_HEADERS, **self._known(message), **resumed},
+                            body=_encoded(message) if message else None)
         if not 200 <= response.status < 300:
             error = response.error()
             told = _messages_of(error.body.decode("utf-8", "replace")) if error.status in (400, 404) else []
             is_told = told and "error" in told[0] and "mcp-session-id" not in self.session
-            raise _rpc_error(message["method"], told[0]) if is_told else error
-        if message.get("method") == "initialize" and "mcp-session-id" in response.headers:
-            self.session["mcp-session-id"] = response.headers["mcp-session-id"]
+            raise _rpc_error(str(message.get("method")), told[0]) if is_told else error
+        if message.get("method") == "initialize":
+            self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
-    def _repeated(self, message: _Message) -> dict[str, str]:
-        """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
-        if not self.about:
-            return {}
-        params, name = message["params"], message["params"].get("name")
-        said = {"mcp-method": message["method"], "mcp-name": name}
+    def _known(self, message: _Message) -> dict[str, str]:
+        """Give the headers of a session, or without one those that repeat what a request says, and arguments of it."""
+        method, params = message.get("method"), message.get("params", {})
+        name, revision = params.get("name"), params.get("_meta", {}).get(f"{_META}protocolVersion")
+        if revision is None:
+            return {} if method == "initialize" else self.session
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": name}
         for header, way in self.mirrored.get(name, {}).items():
             said[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
                                             way, params["arguments"])
@@ -7449,7 +7445,7 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Calla
     if where.startswith(("http://", "https://")):
         given: Any = headers if callable(headers) else lambda: headers      # tokens expire
         return functools.partial(_Http, where, lambda: {**(entry.get("headers") or {}), **given()})
-    runner = _RUNNERS.get(os.path.splitext(where)[1])
+    runner = {".py": sys.executable, ".js": "node"}.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
         raise McpError(_NO_TRANSPORT % _shown(list(entry) if entry is transport else transport))    # without secrets
@@ -7463,12 +7459,11 @@ class McpClient:
     """Speak with one MCP server, from any number of threads; raise McpError, HttpError, ToolTimeoutError.
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
-    configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
-    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
-    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
-    `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    configuration file. A child process gets `env`, and of ours only what it needs to start (PATH, HOME, LANG …).
+    `timeout`: for a call, whatever the server sends meanwhile. `on_notification(method, params)` runs on threads that
+    must not wait for this client; `on_request(method, params)` answers what the server asks (elicitation, sampling,
+    roots), None refuses. It connects anew where the server ended, or in a forked process. `close()`, the end of a
+    `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
@@ -7477,7 +7472,6 @@ class McpClient:
                  on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
-        import weakref
         self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
         self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
@@ -7485,7 +7479,7 @@ class McpClient:
         self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
         self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
-        self._end: Any = weakref.finalize(self, bool)       # ends the link; there is none yet
+        self._end: Any = bool                   # ends the link; there is none yet
 
     def __enter__(self) -> McpClient:
         self._linked()
@@ -7523,19 +7517,20 @@ class McpClient:
 
     def _call(self, method: str, params: _Message, deadline: float = 0.0) -> Any:
         link = self._linked()                   # a start has a timeout of its own
-        deadline = deadline or time.monotonic() + self.timeout
+        session, deadline = link.session, deadline or time.monotonic() + self.timeout
         try:
             return link.ask(method, params, deadline)
         except (HttpError, McpError) as error:
-            told = getattr(error, "code", None) or getattr(error, "status", None)
-            if told not in _NOTHING_RAN or isinstance(link, _Pipe):
-                raise
-        if told == _HEADERS_DIFFER and method == "tools/call":
+            code = getattr(error, "code", None)
+            is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
+            if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
+                raise                           # in all others nothing was run
+        if code == _HEADERS_DIFFER and method == "tools/call":
             self.list_tools()                   # which says what the headers have to repeat
-        return self._linked(link).ask(method, params, deadline)
+        return self._linked(session).ask(method, params, deadline)
 
     def _linked(self, lost: Any = None) -> Any:
-        """Give the connection: a new one where there is none, where the server ended, or forgot the session of this."""
+        """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
         import threading
         import weakref
         deadline = time.monotonic() + self.start_timeout
@@ -7546,10 +7541,12 @@ class McpClient:
                 raise McpError("the client is closed")
             if time.monotonic() > deadline:     # another thread waited for the server's greeting, in vain
                 raise ToolTimeoutError("the server gave no answer within the timeout")
-            if self._link is lost or self._link.fault:
-                self._end.detach()              # over HTTP other calls may go on with it
+            if self._link is None or self._link.fault:
+                self._end()
                 self._link = self._connect()
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
+                lost = self._link.session
+            if self._link.session is lost:
                 greeting = _caught(self._link.greet, deadline)
                 if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
@@ -7595,10 +7592,9 @@ def _is_said(structured: Any, texts: list[Any]) -> bool:
 
 
 def _mcp_tool(client: Any, row: _Message, fault: str, name: str) -> Tool:
-    named, task = row.get("name"), _caught(lambda: row["execution"]["taskSupport"]).value
-    fault = fault or ("" if isinstance(named, str) else "has no name") or (_TASK_ONLY if task == "required" else "")
-    if fault:
-        raise McpError(fault)
+    is_task = _caught(lambda: row["execution"]["taskSupport"]).value == "required"
+    if fault or is_task or not isinstance(row.get("name"), str):
+        raise McpError(fault or (_TASK_ONLY if is_task else "has no name"))
     metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
     output = _caught(Validator, row.get("outputSchema")).value      # None where nobody can read it
     return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
