@@ -9960,6 +9960,8 @@ def test_a_path_is_run_by_the_interpreter_of_its_kind(mcp_child, tmp_path):
 
 # --- streamable HTTP: a loopback server that behaves as the tool's name says
 class McpOverHttp(http.server.BaseHTTPRequestHandler):
+    """A server with a handshake and sessions."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -9983,23 +9985,25 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data.encode())
 
     def answer(self, text):
-        return {"id": self.message["id"], "result": {"content": [{"type": "text", "text": text}]}}
+        return {"id": self.message["id"], "result": {"content": as_text(text)}}
 
     def do_POST(self):
         self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.messages.append((self.headers, self.message))
-        session, method = self.headers.get("mcp-session-id"), self.message.get("method")
+        self.handle_message(self.message.get("method"), self.message.get("params"))
+
+    def handle_message(self, method, params):
         if method == "initialize":
             self.server.sessions.append(f"session {len(self.server.sessions)}")
             result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}
             self.reply(200, {"id": self.message["id"], "result": result}, mcp_session_id=self.server.sessions[-1])
-        elif not self.server.sessions or session != self.server.sessions[-1]:
+        elif self.headers.get("mcp-session-id") not in self.server.sessions[-1:]:
             error = {"code": -32600, "message": "no session"}
             self.reply(404, {"id": "server-error", "error": error}, mcp_session_id="bad")
         elif method == "tools/list":
             self.stream("id: 0\ndata:\n\n", {"id": self.message["id"], "result": {"tools": []}})
         elif method == "tools/call":
-            getattr(self, self.message["params"]["name"])()
+            getattr(self, params["name"])()
         else:
             self.reply()
             self.server.replied.set()
@@ -10035,11 +10039,16 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
     def ends(self):
         self.stream(": nothing\n\n", {"id": 999, "result": {}}, self.answer("never") | {"id": str(self.message["id"])})
 
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
     def drips(self):
+        self.server.hung_up.clear()
         self.stream()
         with contextlib.suppress(OSError):
             while not self.server.over.wait(0.02):
                 self.wfile.write(b": alive\n\n")
+        self.server.hung_up.set()
 
     def withholds(self):
         self.server.late.wait(5)
@@ -10059,30 +10068,33 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
 class StatelessMcp(McpOverHttp):
     """A server of the revision 2026-07-28: no handshake, no session, only POST."""
 
-    def do_POST(self):
-        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.messages.append((self.headers, self.message))
-        method, params = self.message["method"], self.message["params"]
-        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+    def handle_message(self, method, params):
+        results = {"server/discover": {"supportedVersions": ["2026-07-28", "2025-11-25"]}, "tools/list": {
+            "tools": [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]}}
+        if method not in (*results, "tools/call") or self.server.refusals:
             code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
             number = None if code == -32022 else self.message["id"]
             self.reply(404 if code == -32601 else 400, {"id": number, "error": {
                 "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
-        elif method == "server/discover":
-            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
-        elif method == "tools/list":
-            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
-            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        elif method in results:
+            self.reply(200, {"id": self.message["id"], "result": results[method]})
         else:
             getattr(self, params["name"], self.plain)()
 
-    def drips(self):
-        self.server.replied.clear()
-        super().drips()
-        self.server.replied.set()
 
-    def cut(self):
-        self.stream("id: 1\ndata:\n\n")
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
+    server.replied, server.over, server.late, server.hung_up = (threading.Event() for _ in range(4))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp", server
+    server.over.set()
+    server.late.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 @pytest.fixture
@@ -10095,21 +10107,6 @@ def mcp_url():
     yield from serve_over_http(McpOverHttp)
 
 
-def serve_over_http(handler):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
-    server.request_queue_size = 100
-    server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/mcp", server
-    server.over.set()
-    server.late.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_url):
     url, server = mcp_url
     told, tokens = [], itertools.count()
@@ -10118,8 +10115,7 @@ def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_
         assert client.list_tools() == []
         assert call_content(client, "plain") == "as JSON"
         assert call_content(client, "talks") == "after a ping"
-        waited = float(call_content(client, "breaks").removeprefix("resumed after "))
-        assert 0.19 < waited < 2
+        assert 0.19 < float(call_content(client, "breaks").removeprefix("resumed after ")) < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
     # a try without a handshake, the handshake, the rest
@@ -10129,31 +10125,35 @@ def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_
     assert {each["x-a"] for each in headers} == {"1"}
     assert len({each["x-b"] for each in headers}) == len(headers)       # asked for with each request
     assert server.messages[-1][1] == "DELETE"
-    assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
-    assert {"jsonrpc": "2.0", "id": 1, "result": {}} in [message for _, message in server.messages]
+    for number in (77, 1):
+        assert {"jsonrpc": "2.0", "id": number, "result": {}} in [message for _, message in server.messages]
     assert sorted(told) == ["notifications/progress", "notifications/tools/list_changed"]
 
 
-@pytest.mark.parametrize("name, error, text", [
-    ("drips", ToolTimeoutError, "the server gave no answer within the timeout"),
-    ("ends", McpError, "the server's answer ended without a result"), ("page", McpError, "ended without a result"),
-    ("refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+@pytest.mark.parametrize("kind, name, error, text", [
+    ("mcp_url", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("mcp_url", "ends", McpError, "the server's answer ended without a result"),
+    ("mcp_url", "page", McpError, "ended without a result"),
+    ("mcp_url", "refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+    ("stateless_mcp", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("stateless_mcp", "cut", McpError, "ended without a result"),       # no stream is resumed
 ])
-def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, error, text):
-    url, server = mcp_url
+def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(request, kind, name, error, text):
+    url, server = request.getfixturevalue(kind)
     started = time.monotonic()
     with McpClient(url, timeout=0.4) as client:
         with pytest.raises(error, match=text):
             client.call_tool(name)
         assert time.monotonic() - started < 8
-        if name == "drips":
-            assert server.replied.wait(2)
-            wait_until = time.monotonic() + 2
-            while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
-                time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 3
+        assert name != "drips" or server.hung_up.wait(10)           # it cannot write any more
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and name == "drips" and kind == "mcp_url" and (
+                server.messages[-1][1].get("method") != "notifications/cancelled"):
+            time.sleep(0.01)
         assert call_content(client, "plain") == "as JSON"
-        assert len(server.sessions) == 1
+    cancelled = [message["params"] for _, message in server.messages if "cancelled" in str(message)]
+    assert cancelled == ([{"requestId": 3}] if name == "drips" and kind == "mcp_url" else [])
+    assert len(server.sessions) == (kind == "mcp_url")
 
 
 def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
@@ -10168,43 +10168,35 @@ def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_ur
 
 def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
     url, server = stateless_mcp
+    values = ["plain text", "", True, -7, "a\tb", "=?base64?x?=", "x ", "\r\nx: 1", "Köln", None, {}]
     server.schemas = {"plain": {"type": "object", "properties": {
         "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
         "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
     with McpClient(url) as client:
         client.list_tools()
-        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
-            assert call_content(client, "plain", **arguments) == "as JSON"
+        for value in values:
+            assert call_content(client, "plain", a=value, b={"c": 7} if value == "" else 1, other="x") == "as JSON"
         call_content(client, "ä\n")
     assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
-    assert [headers["mcp-method"] for headers, _ in server.messages] == [
-        "server/discover", "tools/list"] + ["tools/call"] * 4
-    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
-    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
-            for headers, _ in server.messages]
-    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
-                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
-                    {"mcp-name": "=?base64?w6QK?="}]
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+    assert all(headers["mcp-method"] == message["method"] for headers, message in server.messages)
+    assert all(message["params"]["_meta"] == ABOUT_US for _, message in server.messages)
+    told = [[headers[f"mcp-{name}"] for name in ("name", "param-place", "param-n")] for headers, _ in server.messages]
+    places = ["plain text", "", "true", "-7", "=?base64?YQli?=", "=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?eCA=?=",
+              "=?base64?DQp4OiAx?=", "=?base64?S8O2bG4=?=", None, "{}"]
+    assert told == [[None] * 3] * 2 + [["plain", place, "7" if place == "" else None] for place in places] + [
+        ["=?base64?w6QK?=", None, None]]
 
 
-@pytest.mark.parametrize("value, text", [
-    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
-    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
-def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
-    assert toolreg._header_text(value) == text
+A = {"type": "string", "x-mcp-header": "A"}
 
 
 @pytest.mark.parametrize("wrong", [
-    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
-    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
-    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
-    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
-    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
-    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+    *[{"properties": {"a": {"type": "string", "x-mcp-header": name}}} for name in ("", "a b", 7)],
+    *[{"properties": {"a": {"type": kind, "x-mcp-header": "A"}}} for kind in ("number", ["string"])],
+    {"properties": {"a": A, "b": {"type": "string", "x-mcp-header": "a"}}}, {"properties": {"a": {"items": A}}},
+    {"properties": {"a": {"items": {"properties": {"b": A}}}}}, {"allOf": [{"properties": {"a": A}}]}, A,
+    {"$defs": {"a": A}, "properties": {"a": {"$ref": "#/$defs/a"}}},
 ])
 def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
     url, server = stateless_mcp
@@ -10219,11 +10211,9 @@ def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(s
 
 def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
     url, server = stateless_mcp
-    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.schemas = {"plain": {"properties": {"a": A}}}
     server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
-    with McpClient(url) as client:
-        client.timeout = 20
-        client._linked()
+    with McpClient(url, timeout=20) as client:
         server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
         assert call_content(client, "plain", a="x") == "as JSON"
         assert server.messages[-1][0]["mcp-param-a"] == "x"
@@ -10233,19 +10223,6 @@ def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_to
         with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
             client.call_tool("plain")
         assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
-        with pytest.raises(McpError, match="the server's answer ended without a result"):
-            client.call_tool("cut")                     # no stream is resumed
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
-
-
-def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
-    url, server = stateless_mcp
-    with McpClient(url, timeout=0.4) as client:
-        with pytest.raises(ToolTimeoutError):
-            client.call_tool("drips")
-        assert server.replied.wait(10)                  # it cannot write any more
-        assert call_content(client, "plain") == "as JSON"
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
 
 
 @pytest.mark.parametrize("name", ["drips", "withholds"])
