@@ -93,14 +93,11 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "extract": "extract",
-    "classes": "class_tools register_from_class",
-    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
-    "strict": "strict", "roots": "branches-at-the-root",
-    "spellings": "other-calls sdk-object",
+    "extract": "extract", "strict": "strict", "roots": "branches-at-the-root", "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
-    "streams": "collect_stream acollect_stream", "importers": "ToolList",
+    "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
+    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -254,17 +251,18 @@ _DECODER, _DECODER_ONCE = (
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    if len(text) > MAX_DEPTH:
-        _check_nesting(text)
     decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
-        if end == len(text):
-            return value
-    except (ValueError, StopIteration):
-        pass                                # on purpose: white space around it, or a fault to be told below
+    except (ValueError, StopIteration, RecursionError):
+        end = -1                            # white space around it, or a fault to be told below
     try:
-        return decoder.decode(text.removeprefix("\ufeff"))
+        value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
+        if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
+            raise RecursionError
+        return value
+    except RecursionError:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -273,21 +271,20 @@ def _read_json(text: str, once: bool = False) -> Any:
         raise ValueError(re.sub("^Exceeds.*", "an integer has too many digits", str(error))) from None
 
 
-def _check_nesting(text: str) -> None:
-    """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        depth = 0
-        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
-            depth += 1 if bracket in "[{" else -1
-            if depth > MAX_DEPTH:
-                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+def _too_deep(value: Any) -> bool:
+    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
+    level = {0: value} if isinstance(value, (dict, list)) else {}
+    for _ in range(MAX_DEPTH):
+        level = {id(part): part for whole in level.values()
+                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
+        if not level:
+            return False
+    return True
 
 
 def _printable(text: str) -> str:
     r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _json_writer() -> Callable[[Any], str]:
@@ -312,12 +309,12 @@ def _error_text(error: BaseException) -> str:
 
 def _words_of(error: Any) -> str:
     """Give the text of an exception, with what a group holds, as far as these do not raise themselves."""
-    text, held = "", list[str]()
-    with contextlib.suppress(Exception):
-        text = str(error).strip()
+    text = ""
     with contextlib.suppress(Exception):    # whatever is asked of an exception of a stranger may raise
-        held = [_error_text(each) for each in error.exceptions] if hasattr(error, "subgroup") else held
-    return f"{text}: {_listed(held)}".removeprefix(": ") if held else text
+        text = str(error).strip()
+        if hasattr(error, "subgroup"):
+            text += f": {_listed([_error_text(each) for each in error.exceptions])}"
+    return text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -341,16 +338,14 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # ---------------------------------------------------------------------------
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the check that it must pass, or None; a type without a row does not fit. The tables of a schema are joined before any
-# value comes (all of them, or one of them), so that judging a value is a look-up by its type and a call. Whatever is
-# slow walks the rules instead: errors, and coercion.
+# value comes, so that judging one is a look-up by its type and a call. Errors and coercion walk the rules instead.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     tables    type -> the check to pass                          of "type": {dict: None}
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+_THOROUGH = 3_000           # times that alternatives of a union are weighed for values that fit none, even if mended
 MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
-MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
-_THOROUGH = 20              # values of one union that are weighed against every alternative
 
 _Check = Callable[[Any], bool]
 _Table = dict[type, "_Check | None"]
@@ -361,8 +356,7 @@ _TYPES: dict[str, tuple[str, _Table]] = {
     "number": ("a number", {float: math.isfinite, int: None}),
     "boolean": ("a boolean", {bool: None}), "null": ("null", {type(None): None}),
 }
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
+_PLAIN: dict[type, Callable[[Any], Any]] = {dict: dict, list: list, str: str.__str__, int: int, float: float}
 
 
 def _only(kinds: Iterable[type], check: _Check) -> _Table:
@@ -370,28 +364,25 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
     return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
-def _both(one: _Table, other: _Table) -> _Table:
-    """Join tables so that both have to be passed."""
-    def joined(first: _Check | None, second: _Check | None) -> _Check | None:
-        if first is None or second is None:
-            return first or second
-        return lambda value: first(value) and second(value)
-    return other if one is _ANYTHING else {kind: joined(one[kind], other[kind]) for kind in one if kind in other}
+def _merged(tables: Sequence[_Table], one_is_enough: bool = False) -> _Table:
+    """Join tables so that all of them have to be passed, or one of them."""
+    def check_of(checks: list[_Check]) -> _Check:
+        def check(value: Any) -> bool:
+            for each in checks:
+                if each(value) is one_is_enough:
+                    return one_is_enough
+            return not one_is_enough
+        return checks[0] if len(checks) == 1 else check
 
-
-def _either(tables: Sequence[_Table]) -> _Table:
-    """Join tables so that one of them has to be passed."""
-    def joined(checks: list[_Check | None]) -> _Check | None:
-        some = [check for check in checks if check]
-
-        def passes_one(value: Any) -> bool:
-            for check in some:
-                if check(value):
-                    return True
-            return False
-        return None if None in checks else some[0] if len(some) == 1 else passes_one
-    kinds = dict.fromkeys(kind for table in tables for kind in table)
-    return {kind: joined([table[kind] for table in tables if kind in table]) for kind in kinds}
+    if len(tables) == 1:
+        return tables[0]
+    joined: _Table = {}
+    for kind in _ANYTHING:
+        rows = [table[kind] for table in tables if kind in table]
+        if rows if one_is_enough else len(rows) == len(tables):
+            checks = [] if one_is_enough and None in rows else [row for row in rows if row]
+            joined[kind] = check_of(checks) if checks else None
+    return joined
 
 
 def _check_of(table: _Table) -> _Check:
@@ -402,8 +393,8 @@ def _check_of(table: _Table) -> _Check:
 
     def as_plain(value: Any) -> bool:
         plain = _plain(value)
-        return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
-    return check
+        return type(plain) in table and check(plain)
+    return (lambda value: True) if table == _ANYTHING else check
 
 
 def _plain(value: Any) -> Any:
@@ -411,17 +402,6 @@ def _plain(value: Any) -> Any:
     if type(value) in _ANYTHING:
         return value
     return next((make(value) for kind, make in _PLAIN.items() if isinstance(value, kind)), value)
-
-
-def _too_deep(value: Any) -> bool:
-    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
-    level = {0: value} if isinstance(value, (dict, list)) else {}
-    for _ in range(MAX_DEPTH):
-        level = {id(part): part for whole in level.values()
-                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
-        if not level:
-            return False
-    return True
 
 
 def _canonical(value: Any) -> Any:
@@ -504,11 +484,8 @@ _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 def _regex(source: str) -> re.Pattern[str]:
     """Compile a pattern, or raise a ValueError that says what is not supported."""
     try:
-        if len(source) > MAX_PATTERN:
-            raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-        spelled = _translated(source)
-        if len(spelled) > 100 * MAX_PATTERN:
-            raise ValueError("it names too many Unicode properties")
+        if len(source) > MAX_PATTERN or len(spelled := _translated(source)) > 100 * MAX_PATTERN:
+            raise ValueError("it is too long")
         return re.compile(f"(?a){spelled}")
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
@@ -545,7 +522,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
+    keyword, last = "", False               # last: it looks at what the others judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -590,31 +567,28 @@ def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
 @functools.cache
 def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
-    return _says(_either([_TYPES[name][1] for name in names]), f"is not {words}")
+    return _says(_merged([_TYPES[name][1] for name in names], one_is_enough=True), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
-    allowed: dict[type, set[Any]] = {}
-    for value in map(_plain, values):
-        for kind in (int, float) if type(value) in (int, float) else (type(value),):
-            allowed.setdefault(kind, set()).add(_canonical(value))
-    node.compiler.guarded |= dict in allowed or list in allowed
-    table: _Table = dict.fromkeys(allowed, lambda value: _canonical(value) in allowed[type(value)])
-    if str in allowed:
-        table[str] = allowed[str].__contains__          # the most frequent ones, without a call
-    return _says(table, words, *values)
+    allowed, kinds = {*map(_canonical, values)}, {type(_plain(value)) for value in values}
+    if kinds & {int, float}:
+        kinds |= {int, float}               # 1 is 1.0
+    node.compiler.guarded |= bool(kinds & {dict, list})
+    return _says({kind: allowed.__contains__ if kind is str else lambda value: _canonical(value) in allowed
+                  for kind in kinds}, words, *values)
 
 
 def _is_multiple_of(step: float) -> _Check:
     from fractions import Fraction
 
-    def exact(value: float) -> bool:
+    def check(value: float) -> bool:
         if value - value or type(value) is type(step) is int:       # infinite, or easy
             return value % step == 0
         # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
         return number % unit == 0
-    return exact
+    return check
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -637,42 +611,30 @@ def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
-    others = [name for name in names if name not in node.arguments.get("properties", ())]   # the rest is its business
+    others = {*names}.difference(node.arguments.get("properties", ()))      # the rest is its business
     return _Rule(dict, lambda value: [(name, None, "is missing", ()) for name in names if name not in value],
-                 _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
+                 _only([dict], lambda value: value.keys() >= others) if others else _ANYTHING)
 
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required = subs.keys() & node.arguments.get("required", ())
-    closed = _is_closed(node)
-    plan = [(name, sub.kind, sub.test) for name, sub in subs.items()
-            if closed or name in required or sub.table != _ANYTHING]
-    there, maybe = ([row for row in plan if (row[0] in required) is needed] for needed in (True, False))
-    least, no_more, fits = len(there), not (closed or maybe), {name: sub.fits for name, sub in subs.items()}
+    required, closed = node.arguments.get("required", ()), _is_closed(node)
+    plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
 
     def check(value: dict[str, Any]) -> bool:
-        try:
-            for name, kind, test in there:
-                if type(value[name]) is not kind:
-                    if not fits[name](value[name]):
+        known = 0
+        for name, kind, test, fits, is_required in plan:
+            if name in value:
+                known += 1
+                part = value[name]
+                if type(part) is not kind:
+                    if not fits(part):
                         return False
-                elif test is not None and not test(value[name]):
+                elif test is not None and not test(part):
                     return False
-        except KeyError:
-            return False
-        if no_more or len(value) == least:
-            return True
-        absent = 0
-        for name, kind, test in maybe:
-            if name not in value:
-                absent += 1
-            elif type(value[name]) is not kind:
-                if not fits[name](value[name]):
-                    return False
-            elif test is not None and not test(value[name]):
+            elif is_required:
                 return False
-        return not closed or len(value) + absent == len(plan)
+        return not closed or known == len(value)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -683,8 +645,8 @@ def _is_closed(node: _Node) -> bool:
     return more is not None and more.schema is False and not node.arguments.get("patternProperties")
 
 
-def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
-    kind, test, fits = node.kind, node.test, node.fits
+def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
+    kind, test, fits = sub.row
 
     def check(parts: Iterable[Any]) -> bool:
         for part in parts:
@@ -716,6 +678,10 @@ def _additional_properties(sub: _Node, node: _Node) -> _Rule:
         if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
 
 
+def _pairs(subs: list[_Node], node: _Node) -> _Rule:
+    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
+
+
 def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
     first, each = len(node.arguments.get(before, ())), _each(sub)
     return _Rule(list, lambda value: [(index, value[index], sub, ()) for index in range(first, len(value))],
@@ -725,8 +691,7 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    checks = list(map(_check_of, tables))
-    table: _Table = _either(tables)
+    table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -739,28 +704,23 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
 
 
 def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
-    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
+    """Give the alternative that a value is nearest to, or words where there is none, or where too many had none."""
     memo, key = node.compiler.memo, (_meant, node)
-    memo[key] = 1 + memo.get(key, 0)
-    if memo[key] > _THOROUGH:
-        near = (sub for sub in subs if memo[key] < 50 * _THOROUGH and sub.fits(sub.nearest(value)))
-        meant = next(near, None)
-        memo[key] -= meant is not None
-        return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
-    if "" not in expected:
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    if memo.get(key, 0) > _THOROUGH:
+        return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
+    wanted = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
+    if len(wanted) == len(subs):
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(wanted))}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
-    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+    best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
 
 
-def _other_type(faults: list[ValidationError]) -> str:
-    """Give the type that is wanted where the value has another one."""
-    return next((fault.message.rpartition(" is not ")[2] for fault in faults
-                 if fault.keyword == "type" and not fault.path), "")
+def _is_of_type(fault: ValidationError) -> bool:
+    return fault.keyword == "type" and not fault.path
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -822,12 +782,10 @@ _KEYWORDS: dict[str, _Row] = {
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
         (name, name, fault.message, fault.schema_path) for name in value for fault in sub.faults(name)],
         _only([dict], lambda value: all(map(sub.fits, value))))),
-    "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
-        (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items),
+    "prefixItems": (_SCHEMAS, _pairs), "items": (_SCHEMA, _items),
     "allOf": (_SCHEMAS, lambda subs, _: _Rule(
         None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+        _merged([sub.usable_table() for sub in subs]))),
     "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
@@ -851,27 +809,24 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 class _Node:
     """Be one compiled schema."""
 
-    kind: type | None = None        # the first type in the table: most schemas have one
-    test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
+    keyword, length, weight = "", 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
         self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
+        self.row: tuple[type | None, _Check | None, _Check] = None, None, self.fits     # most schemas have one type
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, once, and join what they demand."""
-        if self.started:
-            return
-        self.started, rows, words = True, self.compiler.rows(self), self.words
+        rows, words = self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+        for keyword in [each for each in rows if each in words]:
             if _FORMS[rows[keyword][0]](words[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
@@ -886,17 +841,14 @@ class _Node:
             if rule:
                 rule.keyword = keyword
                 self.rules.append(rule)
-        table = functools.reduce(_both, [rule.table for rule in self.rules], {} if self.schema is False else _ANYTHING)
-        kind = self.kind = next(iter(table), None)
-        test, anyhow = table[kind] if kind else None, _check_of(table)
-        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
-        self.test, self.table, self.weight = test, table, 1 + sum(inner.weight for inner in self.here)
+        self.table = {} if self.schema is False else _merged([rule.table for rule in self.rules])
+        kind, self.fits = next(iter(self.table), None), _check_of(self.table)
+        self.row = kind, self.table[kind] if kind else None, self.fits
+        self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
-            if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # an older draft has arrays of names among its schemas
             sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
             self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
@@ -970,6 +922,8 @@ class _Compiler:
         self.memo: dict[Any, Any] = {}
 
     def compile(self, schema: Any) -> _Node:
+        if any(map(_too_deep, (schema, *self.given.values()))):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             self.waiting.pop().build()
@@ -981,17 +935,11 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about: here, that document."""
-        self.check_depth(document)
+        """Give what a chapter knows of where a schema stands; here, all are in one document."""
         said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
         if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
-        self.other_words = _DRAFTS[said]
-        return document
-
-    def check_depth(self, document: Any) -> None:
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        self.other_words, self.document = _DRAFTS[said], document
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -1008,25 +956,22 @@ class _Compiler:
         try:
             if not re.match("#(/|$)", reference):
                 raise LookupError(reference)
-            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
+            return self.node(_pointer(self.document, reference), None, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
 
     def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        key = id(schema), id(home)
-        node = self.nodes.get(key)
-        if node is None:
+        key = id(schema), home
+        if key not in self.nodes:
             node = self.nodes[key] = _Node(self, schema, home, where)
-            if len(self.nodes) > MAX_SCHEMAS:
-                raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if later and self.depth > 20:
-            self.waiting.append(node)
-        else:
-            self.depth += 1
-            node.build()
-            self.depth -= 1
-        return node
+            if later and self.depth > 20:
+                self.waiting.append(node)
+            else:
+                self.depth += 1
+                node.build()
+                self.depth -= 1
+        return self.nodes[key]
 
 
 class Validator:
@@ -4101,13 +4046,13 @@ _ESCAPES.update({
 
 
 # --- keywords
-def _contains(sub: _Node, node: _Node) -> _Rule:
+def _contains(sub: _Node, node: _Node, marks: bool = True) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
 
     def parts(value: list[Any]) -> list[_Part]:
         fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
         if least <= len(fitting) <= most:
-            return fitting
+            return fitting if marks else []
         words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
         return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
     return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
@@ -4133,7 +4078,7 @@ def _if(test: _Node, node: _Node) -> _Rule:
 def _seen_by(rule: _Rule, value: Any) -> set[Any]:
     """Give the names or indices that a keyword judges in a value that fits."""
     return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
-                         if not isinstance(node, str))) if rule.marks else set()
+                         if not isinstance(node, str)))
 
 
 _seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
@@ -4150,32 +4095,8 @@ def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iter
     return rule
 
 
-# Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
-def _old_items(subs: _Node | list[_Node], node: _Node) -> _Rule | None:
-    if not isinstance(subs, list):
-        return _items(subs, node, before="")
-    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
-
-
-def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
-    return _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None
-
-
-def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
-    rule = _contains(sub, node)
-    rule.marks = False
-    return rule
-
-
-def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
-    """Read what is two keywords now: names that are needed too, and schemas."""
-    def parts(value: dict[str, Any]) -> Iterator[_Part]:
-        for name in needs:
-            if name in value and isinstance(needs[name], list):
-                yield from ((other, None, "is missing", (name,)) for other in needs[name] if other not in value)
-            elif name in value:
-                yield _ITSELF, value, needs[name], (name,)
-    return _Rule(dict, parts)
+def _dependent(subs: dict[str, _Node], node: _Node) -> _Rule:
+    return _Rule(dict, lambda value: [(_ITSELF, value, sub, (name,)) for name, sub in subs.items() if name in value])
 
 
 _NAME = "a name"
@@ -4188,54 +4109,53 @@ _FORMS.update({
     "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
         isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
 })
-_NAMES: dict[str, _Row] = {
-    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
-    "$dynamicRef": (_TEXT, _reference)}
-_COUNTS: dict[str, _Row] = {
-    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value]))}
-_MORE: dict[str, _Row] = {
-    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
 _UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
     "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
     "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+_KEYWORDS.update({
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value])),
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, _dependent), **_UNEVALUATED})
 # the keywords of each vocabulary that a metaschema can leave out
+_BASIC = {"$schema", "$id", "$ref", "$anchor", "$dynamicAnchor", "$dynamicRef", "$defs", "definitions"}
 _APPLICATORS = {name for name, row in _KEYWORDS.items()
-                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
-_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP)} - _BASIC - _UNEVALUATED.keys()
 _VOCABULARIES: dict[str, Collection[str]] = {
     "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+# before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
-    "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
+    "items": ("a schema or an array of schemas", lambda subs, node: (
+        _pairs(subs, node) if isinstance(subs, list) else _items(subs, node, before=""))),
+    "additionalItems": (_SCHEMA, lambda sub, node: (
+        _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None))}
 _Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
 _DIALECTS: dict[str, _Dialect] = {
     DRAFT_2020_12: (_KEYWORDS, False),
     DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependent)}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:
     """Say a list in `items` as all APIs take it; a call is still checked against what the draft means."""
     if not (isinstance(part, dict) and isinstance(part.get("items"), list)):
         return part
-    kept = {keyword: argument for keyword, argument in part.items() if keyword not in ("items", "additionalItems")}
-    listed = {"prefixItems": part["items"]} if part["items"] else {}
-    return {**kept, **listed, **({"items": part["additionalItems"]} if "additionalItems" in part else {})}
+    now = {"items": "prefixItems", "additionalItems": "items"}
+    return {now.get(keyword, keyword): argument for keyword, argument in part.items()
+            if (keyword, argument) != ("items", [])}
 
 
 def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -4269,7 +4189,6 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4287,13 +4206,14 @@ class _FullCompiler(_Compiler):
         return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        if isinstance(schema, list) and where[-2:-1] == ("dependencies",):
+            schema = {"required": schema}
         resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        home = resource, scope
-        return super().node(schema, self.same.setdefault(home, home), where, later)
+        return super().node(schema, (resource, scope), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4321,7 +4241,6 @@ class _FullCompiler(_Compiler):
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
-        self.check_depth(document)
         first = self.resource(document, uri, self.default)
         stack, known = [(document, first)], set()
         while stack:
@@ -5532,13 +5451,12 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
 
 def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
-    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+    if not (isinstance(of, dict) and isinstance(item, dict)):
         return False
-    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
-        return False
-    if item.get("index") is not None or of.get("index") is not None:
-        return item.get("index") == of.get("index")
-    return not later and not of.get("signature") and any(key in of for key in _PIECES)
+    ids = {each.get("id") for each in (of, item)} - {None}
+    is_open = not later and not of.get("signature") and any(key in of for key in _PIECES)
+    return (all(of.get(key) == item.get(key) for key in ("type", "index")) and len(ids) < 2
+            and (is_open or of.get("index") is not None))
 
 
 def _to_run(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
@@ -5585,17 +5503,19 @@ def _is_whole(arguments: Any) -> bool:
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    function, call_id, index = entry.get("function") or {}, str(entry.get("id") or ""), entry.get("index")
-    name, arguments = function.get("name") or "", function.get("arguments")
+    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = said.get("name") or "", said.get("arguments")
     call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    said = {"name": known["name"] + (name if name != known["name"] else ""),
-            "arguments": _more_arguments(known["arguments"], arguments)}
-    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
-                function=_added(known, function) | said)
+    said["name"] = known["name"] + (name if name != known["name"] else "")
+    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
+        said["arguments"] = None
+    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
+        known["arguments"] = None
+    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
 
 
 def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
@@ -5621,22 +5541,7 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     return None if ended else call
 
 
-def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
-    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
-        return known
-    if not known or (_says_nothing(known) and not _says_nothing(new)):
-        return new
-    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
-
-
 # --- the other APIs
-# what the events say whose `delta` is a text
-_DELTAS: dict[Any, Callable[[str], dict[str, Any]]] = {
-    "response.function_call_arguments.delta": lambda text: {"arguments": text},
-    "response.output_text.delta": lambda text: {"content": [{"type": "output_text", "text": text}]}}
-
-
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
@@ -5644,8 +5549,10 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
             items[at] = {**({"status": "in_progress"} if str(kind).endswith("added") else {}), **event["item"]}
-        elif kind in _DELTAS:
-            items[at] = _added(items[at], _DELTAS[kind](event["delta"]))
+        elif kind == "response.function_call_arguments.delta":
+            items[at] = _added(items[at], {"arguments": event["delta"]})
+        elif kind == "response.output_text.delta":
+            items[at] = _added(items[at], {"content": [{"type": "output_text", "text": event["delta"]}]})
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
@@ -5685,13 +5592,13 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         begun = last.get("functionCall") or {}
         if {"text"} <= part.keys() == last.keys() <= {"text", "thought"}:
             part = {**parts.pop(), "text": last["text"] + part["text"]}
-        elif call is not None and begun.pop("willContinue", None):
-            part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
-        if call is not None:
-            arguments = call.get("args") or {}
+        elif call is not None:
+            if begun.pop("willContinue", None):
+                part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun["args"]}
+            call["args"] = call.get("args") or {}
             for piece in call.pop("partialArgs", ()):
-                arguments = _set_in(arguments, re.findall(_STEP, piece["jsonPath"]), piece)
-            part = {**part, "functionCall": {**call, "args": arguments}}
+                call["args"] = _set_in(call["args"], re.findall(_STEP, piece["jsonPath"]), piece)
+            part["functionCall"] = call
         parts.append(part)
     reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
     for call in [part["functionCall"] for part in parts if "functionCall" in part]:
@@ -6164,7 +6071,7 @@ class _Response:
         self.wire, answer = next(exchange)
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
         self.charset: str = answer.headers.get_content_charset("utf-8")
-        self.target, self.status, self._reason = target, int(answer.status), answer.reason[:80]
+        self.target, self.status, self.reason = target, int(answer.status), str(answer.reason[:80])
         self.close, self._exchange = exchange.close, exchange
 
     def pieces(self) -> Iterator[bytes]:
@@ -6210,7 +6117,7 @@ class _Response:
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target.origin} answered {self.status} {self._reason}: {self.text_of(body)}"
+        words = f"{self.target.origin} answered {self.status} {self.reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -7909,13 +7816,12 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 network streams
+#    uses 1 3 7 8 9 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
 MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
 _PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
-_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
 # what may stand beside Gemini's contents; any other option is one of its generationConfig
 _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
 _USAGE_LOCK = _thread.allocate_lock()
@@ -7924,7 +7830,7 @@ _USAGE_LOCK = _thread.allocate_lock()
 class _Endpoint(types.SimpleNamespace):
     """How one API is asked, and where its answers, and the events of its streams, say what."""
 
-    path: str                               # {} is the model; a version only where base_url has none
+    paths: tuple[str, str]                  # plain and streamed; {} is the model; a version where base_url has none
     key: str                                # the header of the key; {} is the key
     history: str                            # where the messages stand
     usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
@@ -7934,12 +7840,11 @@ class _Endpoint(types.SimpleNamespace):
     body: Callable[[dict[str, Any]], dict[str, Any]] = dict
     headers: dict[str, str] = {}
     streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
 
 
 _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
-        path="/chat/completions", key="authorization: Bearer {}", history="messages",
+        paths=("/chat/completions",) * 2, key="authorization: Bearer {}", history="messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
         usage=("prompt_tokens", "completion_tokens", "total_tokens"),
         message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
@@ -7947,20 +7852,20 @@ _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS
                                    for choice in event.get("choices") or () if not choice.get("index")),
         streamed={"stream": True, "stream_options": {"include_usage": True}}),
     "openai-responses": _Endpoint(
-        path="/responses", key="authorization: Bearer {}", history="input",
+        paths=("/responses",) * 2, key="authorization: Bearer {}", history="input",
         usage=("input_tokens", "output_tokens", "total_tokens"),
         message=lambda answer: [{**item} for item in answer["output"]],
         text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
             _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
     "anthropic": _Endpoint(
-        path="/v1/messages", key="x-api-key: {}", history="messages", system="system",
+        paths=("/v1/messages",) * 2, key="x-api-key: {}", history="messages", system="system",
         headers={"anthropic-version": "2026-10-21"}, body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
         usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
         message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
         text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
     "gemini": _Endpoint(
-        path="/v1/{}:generateContent", key="x-goog-api-key: {}", history="contents", system="systemInstruction",
-        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        paths=("/v1/{}:generateContent", "/v1/{}:streamGenerateContent?alt=sse"), key="x-goog-api-key: {}",
+        history="contents", system="systemInstruction", body=lambda asked: _gemini_body(asked), streamed={},
         usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
                "totalTokenCount"),
         message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
@@ -8023,21 +7928,18 @@ class HttpModel:
         self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
         self.timeout, self.retries, self.on_delta, self.sees_images = timeout, retries, on_delta, sees_images
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
-        self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
         self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
-        words = [value.split()[-1] for value in given.values() if value.strip()]
-        secrets = [re.escape(word) for word in words if len(word) > 7]  # a short one may stand in any text
+        secrets = [re.escape(word) for word in " ".join(given.values()).split() if len(word) > 7]   # not "Bearer"
         self._hidden = functools.partial(re.sub, "|".join(secrets) or "(?!)", "***")
 
     def _url_at(self, base_url: str) -> str:
         from urllib.parse import quote
         place, _, query = base_url.partition("?")
-        path = (self.stream and self._api.stream_path) or self._api.path
-        path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
+        path = self._api.paths[self.stream].format(quote(self.model if "/" in self.model else f"models/{self.model}"))
         place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
         path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
         return place + path + (("&" if "?" in path else "?") + query if query else "")
@@ -8053,10 +7955,6 @@ class HttpModel:
             try:
                 return self._ask(asked, deadline, given_out)
             except HttpError as error:
-                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
-                    del asked["stream_options"]         # some servers refuse it: it is not sent again
-                    self._streamed.pop("stream_options", None)
-                    continue
                 pause = _pause_after(error, tried)
                 if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
                     meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
@@ -8065,7 +7963,7 @@ class HttpModel:
             tried += 1
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
-        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
+        api, asked = self._api, {"model": self.model, **(self._api.streamed if self.stream else {}), **self.options}
         if tools:
             choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
             asked.update(tools=tools, tool_choice=choice)
@@ -8084,8 +7982,9 @@ class HttpModel:
                             body=_write_json(asked).encode("utf-8", "replace"))
         if response.status != 200:
             body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
-            words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
-            raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
+            words = _provider_words(body) or response.reason
+            raise HttpError(f"{self._origin} answered {response.status}: {words}".rstrip(": "), response.status,
+                            response.headers, body.encode()[:MAX_ERROR_BODY])
         events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
         texts = (event[1] or "{}" for event in _sse_events(response.lines()))
         try:
@@ -8098,16 +7997,15 @@ class HttpModel:
                     given_out.append(said)
                     self.on_delta(said)
             else:
-                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
+                if is_stream and all(_reasons_in(event) <= {"in_progress", "queued"} for event in events):
                     raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
         finally:
             response.close()
             self._count(events)
-        message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
         if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
-            message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
-        return message
+            return self._spelled(functools.partial(collect_stream, api_format=self.api_format), events)
+        return self._spelled(self._api.message, events[0])
 
     def _event(self, text: str) -> dict[str, Any]:
         """Read an answer, or an event of one; HttpError where it says that something failed."""
@@ -8156,29 +8054,20 @@ def _pause_after(error: HttpError, tried: int) -> float | None:
 
 def _provider_words(body: str) -> str:
     """Find the message in the body of an error: {"error": {"message": …}}, {"error": …}, {"detail": …} …"""
-    try:
-        value = _read_json(body)
-    except ValueError:
-        value = " ".join(body.split())
+    value = _caught(_read_json, body).value or " ".join(body.split())
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     for key in ("response", "error", "message", "detail"):
-        value = (value.get(key) or value) if isinstance(value, dict) else value
+        value = _at(value, key) or value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
-    """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
-    marks: dict[str, list[str]] = {}        # of each tool
-    for number, tool in enumerate(tools):
-        function = tool.get("function", tool)
-        name = str(function.get("name") or tool.get("type"))
-        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
-        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
-        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
-    meant = [name for name, words in marks.items()
-             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
-    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
+    """Name the tools that an error is about; servers often tell only a number, or that it is about a schema."""
+    names = [str((tool.get("function") or tool).get("name") or tool.get("type")) for tool in tools]
+    numbers = re.findall(r"(?i)(?:tools|declarations)[.\[](\d+)", text)[-1:]        # all of Gemini's are in tools[0]
+    meant = [name for at, name in enumerate(names)
+             if str(at) in numbers or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
