@@ -9369,7 +9369,7 @@ def test_an_agent_finds_a_tool_and_calls_it_in_every_spelling():
 # ---------------------------------------------------------------------------
 # mcp: tools from MCP servers (stdio, streamable HTTP)
 # ---------------------------------------------------------------------------
-# A server that misbehaves as its tools are called, or from the start as its first argument says.
+# A server that does what the code says that its tool "run" is given, and misbehaves as its first argument says.
 MCP_CHILD = r'''
 import json, os, signal, sys, time
 mode = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -9387,128 +9387,40 @@ def text(id, text, **more):
 def tool(name, schema=None, **more):
     return {"name": name, "inputSchema": schema or {"type": "object"}, **more}
 
-BLOCKS = [
-    {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
-    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
-    {"type": "resource_link", "uri": "file:///x", "name": "x"},
-    {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
-    {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}, 7]
 PAGES = {
     None: [tool("add", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
                 description="Add one.", title="Adder", annotations={"readOnlyHint": True}), tool("a tool!")],
     "2": [tool("broken", {"type": "object", "properties": {"a": {"type": "nope"}}}), tool("list", 7), tool(None), 8,
           tool("old", {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
                        "properties": {"a": {"items": [{"type": "integer"}]}}})],
-    "3": [tool(name) for name in ("echo", "fails", "blocks")]}
-NEXT = {None: "2", "2": "3"}
+    "3": [tool("run"), tool("a task", execution={"taskSupport": "required"}),
+          tool("perhaps a task", execution={"taskSupport": "optional"})]}
+NEXT = {None: "2", "2": "3", "3": "2"}          # in circles
+REFUSES = {"future": ["2026-07-28"], "far": ["2099-01-01"]}
 waiting, cancelled = [], []
-
-def call(id, name, arguments):
-    if name == "add":
-        text(id, str(arguments["a"] + 1), structuredContent={"result": arguments["a"] + 1})
-    elif name == "fails":
-        text(id, "no luck today", isError=True)
-    elif name == "blocks":
-        say(id=id, result={"content": BLOCKS})
-    elif name == "structured":
-        say(id=id, result={"content": [], "structuredContent": {"t": 20.5}})
-    elif name == "empty":
-        say(id=id, result={"content": []})
-    elif name == "nan":
-        print('{"jsonrpc": "2.0", "id": %d, "result": {"structuredContent": NaN}}' % id, flush=True)
-    elif name == "deep":
-        print('{"result": {"x": %s}, "jsonrpc": "2.0", "id": %d}' % ("[" * 300 + "]" * 300, id), flush=True)
-    elif name == "malformed":
-        say(id=id, result=[1])
-    elif name == "refused":
-        say(id=id, error={"code": -32602, "message": "not like this", "data": [1]})
-    elif name == "meet":            # the last to come is answered first
-        waiting.append((id, arguments["n"]))
-        if len(waiting) == 4:
-            for id, n in reversed(waiting):
-                text(id, str(n))
-    elif name == "junk":
-        sys.stdout.write("I am noise\n[1, 2]\n\n7\n{\"half\": \n\xff\n")
-        text(id, "through the noise")
-    elif name == "wrong ids":
-        for wrong in (id + 1000, str(id), True, None, [id], float(id)):
-            text(wrong, "wrong")
-        text(id, "right")
-    elif name == "asks":            # its ids are its own
-        say(id=id, method="ping")
-        say(id=id, method="roots/list")
-        say(method="notifications/progress", params={"n": 1})
-        text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))
-    elif name == "meta":
-        text(id, json.dumps(params["_meta"]))
-    elif name == "inquires":        # as servers without a handshake do
-        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
-        if "inputResponses" in params:
-            text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
-        else:
-            say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})
-    elif name == "later":
-        if params.get("requestState") == "third":
-            text(id, json.dumps(sorted(params)))
-        else:
-            state = "third" if "requestState" in params else "second"
-            say(id=id, result={"resultType": "input_required", "requestState": state})
-    elif name == "insatiable":
-        say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})
-    elif name == "strange":
-        say(id=id, result={"resultType": "task", "content": []})
-    elif name == "environment":
-        text(id, json.dumps(dict(os.environ)))
-    elif name == "cancelled":
-        text(id, json.dumps(cancelled))
-    elif name == "chatty":          # keep-alives, but no answer
-        for _ in range(100):
-            say(method="notifications/message", params={})
-            time.sleep(0.02)
-    elif name == "floods":
-        while True:
-            sys.stdout.write("junk\n" * 1000)
-    elif name == "pings":           # and reads nothing
-        while True:
-            say(id=1, method="ping")
-    elif name == "long line":
-        for _ in range(1600):
-            sys.stdout.write("x" * 2**16)
-        print(flush=True)
-    elif name == "dies":
-        print("x" * 5000 + "\nout of luck", file=sys.stderr)
-        os._exit(3)
-    elif name == "closes":
-        os.close(1)
-        time.sleep(60)
-    elif name == "deaf":
-        time.sleep(60)
-    elif name != "hangs":
-        text(id, json.dumps(arguments))
-
 for line in sys.stdin:
     message = json.loads(line)
-    id, params = message.get("id"), message.get("params") or {}
-    if message.get("method") == "initialize" and mode not in ("silent", "mute"):
-        if mode in ("future", "far"):
-            supported = ["2026-07-28" if mode == "future" else "2099-01-01"]
-            say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": supported}})
-        else:
-            versions = {"old": "2024-11-05", "odd": "1999-01-01"}
-            say(id=id, result={"protocolVersion": versions.get(mode, params["protocolVersion"]), "capabilities": {},
-                               "serverInfo": {"name": "child"}, "asked": params})
-    elif message.get("method") == "server/discover" and mode == "future":
+    id, method, params = message.get("id"), message.get("method"), message.get("params") or {}
+    if method == "initialize" and mode in REFUSES:
+        say(id=id, error={"code": -32022, "message": "unknown version", "data": {"supported": REFUSES[mode]}})
+    elif method == "initialize" and mode not in ("silent", "mute"):
+        version = {"old": "2024-11-05", "odd": "1999-01-01"}.get(mode, params["protocolVersion"])
+        say(id=id, result={"protocolVersion": version, "capabilities": {}, "asked": params})
+    elif method == "server/discover" and mode == "future":
         say(id=id, result={"resultType": "complete", "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "new"}})
-    elif message.get("method") == "server/discover":
+    elif method == "server/discover":
         say(id=id, error={"code": -32601, "message": "no such method"})
-    elif message.get("method") == "tools/list":
+    elif method == "tools/list":
         page = params.get("cursor")
-        more = {"nextCursor": NEXT[page]} if page in NEXT else {}
-        say(id=id, result={"tools": PAGES[page], **more})
-    elif message.get("method") == "tools/call":
-        call(id, params["name"], params["arguments"])
-    elif message.get("method") == "notifications/cancelled":
+        say(id=id, result={"tools": PAGES[page], "nextCursor": NEXT[page] if mode != "short" else ""})
+    elif method == "notifications/cancelled":
         cancelled.append(params["requestId"])
+    elif method == "tools/call" and params["name"] == "run":
+        exec(params["arguments"]["code"])
+    elif method == "tools/call" and params["name"] == "add":
+        text(id, str(params["arguments"]["a"] + 1), structuredContent={"result": params["arguments"]["a"] + 1})
+    elif method == "tools/call":
+        text(id, json.dumps(params["arguments"]))
 while mode in ("stubborn", "mute"):
     time.sleep(1)
 '''
@@ -9540,159 +9452,164 @@ def call_content(client, name, /, **arguments):
 
 
 @of("schema")
-def test_all_pages_are_read_and_unusable_tools_are_named_while_the_others_register(mcp_child):
+def test_all_pages_are_read_once_and_unusable_tools_are_named_while_the_others_register(mcp_child):
     registry = ToolRegistry()
     with McpClient(mcp_child()) as client:
-        with pytest.warns(ToolRegWarning, match="broken: ") as warned:
+        with pytest.warns(ToolRegWarning, match="- a task: can only be run as a task") as warned:
             tools = registry.register_from_mcp(client)
-        assert registry.list_tools() == ["add", "a_tool", "old", "echo", "fails", "blocks"]
-        assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None"}
+        assert registry.list_tools() == ["add", "a_tool", "old", "run", "perhaps_a_task"]
+        assert list(tools) == list(registry) and set(tools.refused) == {"broken", "list", "None", "a task"}
         assert len(warned) == 1
         assert registry["add"].metadata.source == "mcp"
         assert registry["add"].metadata.extra == {"title": "Adder", "annotations": {"readOnlyHint": True}}
         old = registry["old"]
         assert old.run({"a": [1, "x"]}) and pytest.raises(ToolArgumentError, old.run, {"a": ["x", 1]})
         assert registry.invoke("a_tool", {}).content == "{}"
+    with McpClient(mcp_child("short")) as client:
+        assert [row["name"] for row in client.list_tools()] == ["add", "a tool!"]
 
 
 @of("async")
-@pytest.mark.parametrize("name, arguments, content, value", [
-    ("add", {"a": "2"}, "3", {"result": 3}),
-    ("blocks", {}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n[resource_link, file:///x, x]\n"
-                   "[resource, mem://1]\ninside\n[resource, mem://2, a/b, 2 bytes]\n[new]", 7),
-    ("fails", {}, "no luck today", None),
-    ("add", {"a": "x"}, 'Error: the arguments do not fit the parameters of "add":\n- a: "x" is not an integer\n'
-                        "Fix the arguments and call the tool again.", None),
+def test_a_result_is_text_for_the_model_and_what_the_server_structured_for_the_program(mcp_child):
+    with McpClient(mcp_child("short")) as client:
+        registry = ToolRegistry(toolreg.mcp_tools(client), think_augment=True)
+        for a, content, value in [("2", "3", {"result": 3}), (
+                "x", 'Error: the arguments do not fit the parameters of "add":\n- a: "x" is not an integer\n'
+                     "Fix the arguments and call the tool again.", None)]:
+            call = ToolCall("1", "add", {"a": a, TOOLCALL_REASON: "why not"})
+            for result in (registry.invoke(call), asyncio.run(registry.ainvoke(call))):
+                assert (result.content, result.reason, result.value) == (content, "why not", value)
+
+
+@pytest.mark.parametrize("code, told", [
+    (r'sys.stdout.write("I am noise\n[1, 2]\n\n7\n{\"half\": \n\xff\n"); text(id, "through the noise")', "through the noise"),
+    ("""for wrong in (id + 1000, str(id), True, None, [id], float(id)):
+        text(wrong, "wrong")
+text(id, "right")""", "right"),
+    ("say(id=id, result=[1])", "^the server refused tools/call: no result came$"),
+    ("say(id=id, error=7)", "^the server refused tools/call: no result came$"),
+    ('say(id=id, error={"code": -32602, "message": "not like this", "data": [1]})',
+     "^the server refused tools/call: not like this$"),
+    ('say(id=id, result={"resultType": "task"})', 'tools/call came to no result, but to "task" '),
 ])
-def test_a_result_is_text_for_the_model_and_what_the_server_structured_for_the_program(
-        mcp_child, name, arguments, content, value):
-    with McpClient(mcp_child()) as client, pytest.warns(ToolRegWarning):
-        registry = ToolRegistry(client_tools := toolreg.mcp_tools(client), think_augment=True)
-        call = ToolCall("1", name, {**arguments, TOOLCALL_REASON: "why not"})
-        for result in (registry.invoke(call), asyncio.run(registry.ainvoke(call))):
-            assert (result.content, result.reason) == (content, "why not")
-            assert result.is_error == (value is None)
-            assert len(result.value) == value if isinstance(value, int) else result.value == value
-    assert len(client_tools) == 6
+def test_what_a_server_answers_is_read_whatever_it_is(mcp_child, code, told):
+    with McpClient(mcp_child()) as client:
+        if told.isalpha() or "noise" in told:
+            assert call_content(client, "run", code=code) == told
+        else:
+            with pytest.raises(McpError, match=told) as refused:
+                client.call_tool("run", {"code": code})
+            assert (refused.value.code, refused.value.data) == ((-32602, [1]) if "not like" in told else (None, None))
 
 
-def test_what_a_server_answers_is_read_whatever_it_is(mcp_child):
+def test_a_greeting_says_who_asks_and_arguments_travel_as_they_are(mcp_child):
     with McpClient(mcp_child()) as client:
         assert client.server["asked"] == {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {
             "name": "toolreg", "version": toolreg.__version__}}
-        assert toolreg._answer_of(client.call_tool("structured")) == ('{"t": 20.5}', {"t": 20.5})
-        assert toolreg._answer_of(client.call_tool("empty")) == ("", [])
         assert call_content(client, "x", self="ü\ud800", name="\n") == json.dumps({"self": "ü\ud800", "name": "\n"})
-        with pytest.raises(McpError, match="no result came"):
-            client.call_tool("malformed")
-        with pytest.raises(McpError, match="^the server refused tools/call: not like this$") as refused:
-            client.call_tool("refused")
-        assert (refused.value.code, refused.value.data) == (-32602, [1])
-        for name, fault in (("nan", "NaN is not JSON"), ("deep", "nested more than 128 levels deep")):
-            with pytest.raises(McpError, match=f"its answer cannot be read: {fault}$"):
-                client.call_tool(name)
-        assert call_content(client, "junk") == "through the noise"
-        assert call_content(client, "wrong ids") == "right"
+    with McpClient(mcp_child("old")) as client:
+        assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_in_a_forked_child_a_call_fails_at_once_and_the_parents_server_lives_on(mcp_child):
+def test_in_a_forked_child_a_server_is_started_anew_and_the_parents_lives_on(mcp_child):
     with McpClient(mcp_child()) as client:
-        assert call_content(client, "echo") == "{}"
-        pid = os.fork()
+        client.__enter__()
+        ours, pid = client._link.child.pid, os.fork()
         if not pid:
-            error = toolreg._caught(client.call_tool, "echo").error
+            outcome = toolreg._caught(call_content, client, "echo")
             client.close()
-            os._exit(7 if "forked from it" in str(error) else 1)
+            os._exit(7 if outcome.value == "{}" and client._link.child.pid != ours else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-        assert call_content(client, "echo") == "{}"
-
-
-@pytest.mark.parametrize("page, found", [
-    ({"tools": [{"name": "a"}], "nextCursor": "1"}, 2), ({"tools": [{"name": "a"}], "nextCursor": ""}, 1)])
-def test_a_cursor_that_leads_in_circles_ends_a_listing(tmp_path, page, found):
-    server = tmp_path / "stuck.py"
-    server.write_text(f"""
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" in message:
-        result = {{"protocolVersion": "2025-11-25", **{page!r}}}
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
-""", "utf-8")
-    with McpClient(str(server)) as client:
-        assert client.list_tools() == [{"name": "a"}] * found
-
-
-def test_a_tool_that_runs_only_as_a_task_is_refused_with_that_reason():
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": kind, "inputSchema": {}, "execution": {"taskSupport": kind}}
-                    for kind in ("required", "optional", "forbidden")]
-
-    with pytest.warns(ToolRegWarning, match="required: can only be run as a task"):
-        tools = toolreg.mcp_tools(Listed(["unused"]))
-    assert [tool.name for tool in tools] == ["optional", "forbidden"]
+        assert call_content(client, "echo") == "{}" and client._link.child.pid == ours
 
 
 def test_calls_of_several_threads_get_their_own_answers(mcp_child):
+    last_first = """waiting.append((id, params["arguments"]["n"]))
+if len(waiting) == 4:
+    for id, n in reversed(waiting):
+        text(id, str(n))"""
     with McpClient(mcp_child()) as client:
-        client_tool = Tool("meet", "", {"type": "object"}, lambda n: call_content(client, "meet", n=n))
-        calls = [ToolCall(str(n), "meet", {"n": n}) for n in range(4)]
-        results = ToolRegistry([client_tool]).execute_tool_calls(calls)
+        meet = Tool("meet", "", {"type": "object"}, lambda n: call_content(client, "run", n=n, code=last_first))
+        results = ToolRegistry([meet]).execute_tool_calls([ToolCall(str(n), "meet", {"n": n}) for n in range(4)])
         assert [result.content for result in results] == ["0", "1", "2", "3"]
 
 
-def test_a_server_may_ask_and_tell_while_it_works(mcp_child):
+ASKS = """say(id=id, method="ping")
+say(id=id, method="roots/list")
+say(method="notifications/progress", params={"n": 1})
+text(id, json.dumps([json.loads(sys.stdin.readline()) for _ in range(2)]))"""       # its ids are its own
+
+
+@pytest.mark.parametrize("on_request, answer", [
+    (None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: None, {"error": {"code": -32601, "message": (
+        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
+    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
+    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
+    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
+    (lambda method, params: {"roots": {1}}, {"error": {
+        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
+])
+def test_a_server_may_ask_and_tell_while_it_works(mcp_child, on_request, answer):
     told = []
 
     def note(method, params):
         told.append((method, params))
         raise ValueError("mine")
 
-    with McpClient(mcp_child(), on_notification=note) as client, warnings.catch_warnings(record=True) as warned:
+    with McpClient(mcp_child(), on_notification=note, on_request=on_request) as client, \
+            warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        ping, roots = json.loads(call_content(client, "asks"))
-        assert ping["result"] == {} and roots["error"]["code"] == -32601 and ping["id"] == roots["id"]
+        assert bool(client.server["asked"]["capabilities"]) == bool(on_request)
+        answers = json.loads(call_content(client, "run", code=ASKS))
         assert [str(warning.message) for warning in warned] == ["on_notification: ValueError: mine"]
         warnings.simplefilter("error")
-        assert call_content(client, "asks") and client._link.child.returncode is None
+        assert call_content(client, "run", code=ASKS) and client._link.child.returncode is None
     assert told == [("notifications/progress", {"n": 1})] * 2
+    same = {"jsonrpc": "2.0", "id": answers[0]["id"]}
+    assert {**same, **answer} in answers and {**same, "result": {}} in answers
 
 
 def test_a_child_gets_the_environment_it_is_given_and_no_keys_of_ours(mcp_child, monkeypatch):
     monkeypatch.setenv("MY_API_KEY", "secret")
     entry = {"command": mcp_child()[0], "args": mcp_child()[1:], "env": {"A": 1, "B": "2"}}
     with McpClient(entry, env={"B": "3"}) as client:
-        environment = json.loads(call_content(client, "environment"))
+        environment = json.loads(call_content(client, "run", code="text(id, json.dumps(dict(os.environ)))"))
     assert environment["A"] == "1" and environment["B"] == "3" and environment["PATH"] == os.environ["PATH"]
     assert "MY_API_KEY" not in environment
 
 
-@pytest.mark.parametrize("name", ["hangs", "chatty", "floods", "pings", "deaf"])
-def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name):
+@pytest.mark.parametrize("name, code", [
+    ("hangs", "pass"), ("deaf", "time.sleep(60)"),
+    ("chatty", 'for _ in range(100):\n    say(method="notifications/message", params={})\n    time.sleep(0.02)'),
+    ("floods", 'while True:\n    sys.stdout.write("junk\\n" * 1000)'), ("pings", 'while True:\n    say(id=1, method="ping")'),
+])
+def test_no_server_makes_a_call_last_longer_than_its_timeout(mcp_child, monkeypatch, name, code):
     monkeypatch.setattr(toolreg, "_GRACE", 0.2)
     with McpClient(mcp_child("stubborn" if name == "deaf" else "")) as client:
         client.timeout, started = 0.2, time.monotonic()
         with pytest.raises(ToolTimeoutError, match="the server gave no answer within the timeout"):
-            client.call_tool(name)
+            client.call_tool("run", {"code": code})
         if name in ("hangs", "deaf"):
             with pytest.raises(ToolTimeoutError):
-                client.call_tool("hangs", {"filler": "x" * 500_000})    # more than a pipe holds
+                client.call_tool("run", {"code": "pass", "filler": "x" * 500_000})      # more than a pipe holds
         assert time.monotonic() - started < 2
         if name == "hangs":
-            assert json.loads(call_content(client, "cancelled"))[0] == 2
+            assert json.loads(call_content(client, "run", code="text(id, json.dumps(cancelled))"))[0] == 2
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize("name, error", [
-    ("dies", r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),
-    ("closes", r"the server has ended \(exit code -15\)$"),
-    ("long line", r"the server was stopped: it sent a line of more than 16777216 bytes"),
+@pytest.mark.parametrize("code, error", [
+    ('print("x" * 5000 + "\\nout of luck", file=sys.stderr)\nos._exit(3)',
+     r"the server has ended \(exit code 3\); on stderr: x+\nout of luck$"),
+    ("os.close(1)\ntime.sleep(60)", r"the server has ended \(exit code -15\)$"),
+    ('for _ in range(1600):\n    sys.stdout.write("x" * 2**16)\nprint(flush=True)',
+     "the server was stopped: it sent a line of more than 16777216 bytes"),
 ])
-def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(
-        mcp_child, monkeypatch, name, error):
+def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_call(mcp_child, monkeypatch, code, error):
     monkeypatch.setattr(toolreg, "_GRACE", 0.3)
     tracemalloc.start()
     try:
@@ -9700,7 +9617,7 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
             call_content(client, "echo")
             started = time.monotonic()
             with pytest.raises(McpError, match=error) as caught:
-                client.call_tool(name)
+                client.call_tool("run", {"code": code})
             assert time.monotonic() - started < 5 and len(str(caught.value)) < 1_200
             assert call_content(client, "echo", a=1) == '{"a": 1}'
         assert tracemalloc.get_traced_memory()[1] < 60_000_000
@@ -9715,9 +9632,8 @@ def test_a_server_that_ends_is_an_error_at_once_and_started_anew_by_the_next_cal
     ("far", "the server refused initialize: unknown version"),
 ])
 def test_a_handshake_that_fails_says_why(mcp_child, mode, error):
-    with pytest.raises(ToolRegError, match=error) as caught:
+    with pytest.raises(ToolRegError, match=error):
         toolreg.mcp_tools(mcp_child(mode), start_timeout=0.3 if mode == "silent" else 30)
-    assert getattr(caught.value, "data", None) == ({"supported": ["2099-01-01"]} if mode == "far" else None)
 
 
 def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, monkeypatch):
@@ -9729,24 +9645,35 @@ def test_calls_that_wait_in_vain_for_one_greeting_all_end_in_time(mcp_child, mon
     assert all("the server gave no answer within the timeout" in result.content for result in results)
 
 
-def test_older_revisions_are_spoken_too(mcp_child):
-    with McpClient(mcp_child("old")) as client:
-        assert client.server["protocolVersion"] == "2024-11-05" and call_content(client, "echo") == "{}"
-
-
 ABOUT_US = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": {
     "name": "toolreg", "version": toolreg.__version__}, "io.modelcontextprotocol/clientCapabilities": {}}
+INQUIRES = """asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?"}}}
+if "inputResponses" in params:
+    text(id, json.dumps([params["inputResponses"], params["requestState"], id]))
+else:
+    say(id=id, result={"resultType": "input_required", "inputRequests": asked, "requestState": f"after {id}"})"""
+LATER = """states = {None: "second", "second": "third"}
+if params.get("requestState") == "third":
+    text(id, json.dumps(sorted(params)))
+else:
+    say(id=id, result={"resultType": "input_required", "requestState": states[params.get("requestState")]})"""
+INSATIABLE = 'say(id=id, result={"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}})'
 
 
-def test_a_server_without_a_handshake_is_told_all_with_each_request_and_known_when_it_is_started_anew(mcp_child):
+def test_a_server_without_a_handshake_is_told_all_with_each_request(mcp_child):
+    meta = 'text(id, json.dumps(params["_meta"]))'
     with McpClient(mcp_child("future")) as client:
         assert (client.server["protocolVersion"], client.server["serverInfo"]) == ("2026-07-28", {"name": "new"})
-        for _ in range(2):
-            assert json.loads(call_content(client, "meta")) == ABOUT_US
         with pytest.raises(McpError, match="the server has ended"):
-            client.call_tool("dies")
-        assert call_content(client, "echo", a=1) == '{"a": 1}'
-        assert next(client._link.ids) == 3          # the greeting and the call: no handshake was tried again
+            client.call_tool("run", {"code": "os._exit(3)"})
+        assert json.loads(call_content(client, "run", code=meta)) == ABOUT_US
+        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
+            client.call_tool("run", {"code": INQUIRES})
+    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
+        assert json.loads(call_content(client, "run", code=meta))["io.modelcontextprotocol/clientCapabilities"] == {
+            "elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+        with pytest.raises(McpError, match='no result, but to "input_required" .after 9 answers.'):
+            client.call_tool("run", {"code": INSATIABLE})
 
 
 def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_child):
@@ -9757,114 +9684,72 @@ def test_what_a_server_asks_before_it_answers_is_answered_by_on_request(mcp_chil
         return {"action": "accept", "content": {"name": "me"}} if method == "elicitation/create" else None
 
     with McpClient(mcp_child("future"), on_request=on_request) as client:
-        answers, state, number = json.loads(call_content(client, "inquires"))
+        answers, state, number = json.loads(call_content(client, "run", code=INQUIRES))
         assert answers == {"who": {"action": "accept", "content": {"name": "me"}}}
         assert state == f"after {number - 1}" and asked == [("elicitation/create", {"message": "Who?"})]
-        assert json.loads(call_content(client, "later")) == ["_meta", "arguments", "name", "requestState"]
-        about = json.loads(call_content(client, "meta"))["io.modelcontextprotocol/clientCapabilities"]
-        assert about == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-        with pytest.raises(McpError, match="the server asks for roots/list, which nobody here answers"):
-            client.call_tool("insatiable")
-        with pytest.raises(McpError, match='the unknown resultType "task"'):
-            client.call_tool("strange")
-    with McpClient(mcp_child("future"), on_request=lambda method, params: {"roots": []}) as client:
-        with pytest.raises(McpError, match="the server asked for input 10 times"):
-            client.call_tool("insatiable")
-    with McpClient(mcp_child("future")) as client:
-        with pytest.raises(McpError, match="the server asks for elicitation/create, which nobody here answers"):
-            client.call_tool("inquires")
+        told = json.loads(call_content(client, "run", code=LATER))
+        assert told == ["_meta", "arguments", "name", "requestState"]
 
 
-@pytest.mark.parametrize("on_request, answer", [
-    (lambda method, params: {"roots": [method, params]}, {"result": {"roots": ["roots/list", {}]}}),
-    (lambda method, params: None, {"error": {"code": -32601, "message": (
-        "the server asks for roots/list, which nobody here answers (see on_request)")}}),
-    (lambda method, params: 1 / 0, {"error": {"code": -32603, "message": "division by zero"}}),
-    (raising(ErrorOfAnApi({"msg": "no"})), {"error": {"code": -32603, "message": "{'msg': 'no'}"}}),
-    (lambda method, params: {"roots": {1}}, {"error": {
-        "code": -32603, "message": "Object of type set is not JSON serializable"}}),
-])
-def test_after_a_handshake_too_on_request_answers_and_none_refuses(mcp_child, on_request, answer):
-    with McpClient(mcp_child(), on_request=on_request) as client:
-        assert client.server["asked"]["capabilities"].keys() == {"elicitation", "sampling", "roots"}
-        answers = json.loads(call_content(client, "asks"))
-    told = next(each for each in answers if each["id"] == answers[0]["id"] and each.get("result") != {})
-    assert told | {"id": 0, "jsonrpc": ""} == answer | {"id": 0, "jsonrpc": ""}
+def listed(row, result):
+    """Give a client of a server that lists one tool, and answers every call with one result."""
+    class Listed(McpClient):
+        def _rows(self):
+            return [({"name": "t", "inputSchema": {"type": "object"}, **row}, "")]
+
+        def call_tool(self, name, arguments):
+            return result
+
+    return Listed(["unused"])
 
 
 OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 UNFIT = ('Error: what "t" answered does not fit its outputSchema:\n- {}\n'
          "This is a fault of the tool, not of the arguments: go on without it.")
+BLOCKS = [
+    {"type": "text", "text": "one"}, {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+    {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "file:///x", "name": "x"},
+    {"type": "resource", "resource": {"uri": "mem://1", "text": "inside"}},
+    {"type": "resource", "resource": {"uri": "mem://2", "blob": "AAA=", "mimeType": "a/b"}}, {"type": "new"}]
+
+
+def as_text(*texts):
+    return [{"type": "text", "text": text} for text in texts]
 
 
 @pytest.mark.parametrize("schema, result, content, value", [
     (OUTPUT, {"structuredContent": {"n": 1}}, '{"n": 1}', {"n": 1}),
     (OUTPUT, {"structuredContent": {"n": "x"}}, UNFIT.format('n: "x" is not an integer'), ToolError),
-    (OUTPUT, {"structuredContent": {}}, UNFIT.format("n: is missing"), ToolError),
-    (OUTPUT, {"content": [{"type": "text", "text": "x"}]}, UNFIT.format("structuredContent is missing"), ToolError),
-    (OUTPUT, {"content": [{"type": "text", "text": "no luck"}], "isError": True}, "no luck", ToolError),
-    ({"type": "array"}, {"structuredContent": [1], "content": [{"type": "text", "text": "one"}]}, "one\n[1]", [1]),
-    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": [{"type": "text", "text": "2 listed"}]},
+    (OUTPUT, {"content": as_text("x")}, UNFIT.format("structuredContent is missing"), ToolError),
+    (OUTPUT, {"content": as_text("no luck"), "isError": True}, "no luck", ToolError),
+    ({"type": "array"}, {"structuredContent": [1], "content": as_text("one")}, "one\n[1]", [1]),
+    (None, {"structuredContent": {"ids": ["A", "B"]}, "content": as_text("2 listed")},
      '2 listed\n{"ids": ["A", "B"]}', {"ids": ["A", "B"]}),
-    (None, {"structuredContent": {"n": 1}, "content": [{"type": "text", "text": '{ "n":1 }'}]}, '{ "n":1 }', {"n": 1}),
-    (None, {"structuredContent": {"result": "one"}, "content": [{"type": "text", "text": "one"}]}, "one",
-     {"result": "one"}),
-    (None, {"structuredContent": {"sum": 3}, "content": [{"type": "text", "text": "3"}]}, "3", {"sum": 3}),
-    (None, {"structuredContent": {"result": ["a", 2]}, "content": [{"type": "text", "text": text} for text in "a2"]},
-     "a\n2", {"result": ["a", 2]}),
-    (None, {"structuredContent": {"code": 7}, "content": [{"type": "text", "text": "no"}], "isError": True},
-     'no\n{"code": 7}', ToolError),
+    (None, {"structuredContent": {"n": 1}, "content": as_text('{ "n":1 }')}, '{ "n":1 }', {"n": 1}),
+    (None, {"structuredContent": {"result": "one"}, "content": as_text("one")}, "one", {"result": "one"}),
+    (None, {"structuredContent": {"sum": 3}, "content": as_text("3")}, "3", {"sum": 3}),
+    (None, {"structuredContent": {"result": ["a", 2]}, "content": as_text(*"a2")}, "a\n2", {"result": ["a", 2]}),
+    (None, {"structuredContent": {"code": 7}, "content": as_text("no"), "isError": True}, 'no\n{"code": 7}', ToolError),
     ({"type": ["null", "boolean"]}, {"structuredContent": None}, "null", None),
     ({"type": ["null", "boolean"]}, {"structuredContent": False}, "false", False),
-    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []),
-    (None, {"content": "plain"}, "plain", [{"type": "text", "text": "plain"}]),
-    (None, {"content": {"type": "text", "text": "one"}}, "one", [{"type": "text", "text": "one"}]),
-    (None, {"content": ["a", {"type": "text", "text": "b"}, 5]}, "a\nb", [{"type": "text", "text": each} for each in "ab"]),
-    (None, {"content": "no luck", "isError": True}, "no luck", ToolError),
-    (OUTPUT, {"structuredContent": {"n": 1}, "content": '{"n": 1}'}, '{"n": 1}', {"n": 1}),
+    (None, {"structuredContent": 0}, "0", 0), (None, {"structuredContent": None}, "", []), (None, {"content": []}, "", []),
+    (None, {"content": "plain"}, "plain", as_text("plain")), (None, {"content": as_text("one")[0]}, "one", as_text("one")),
+    (None, {"content": ["a", as_text("b")[0], 5]}, "a\nb", as_text(*"ab")),
+    (None, {"content": [*BLOCKS, 7]}, "one\n[image, image/png, 4 bytes]\n[audio, audio/wav, 3 bytes]\n"
+     "[resource_link, file:///x, x]\n[resource, mem://1]\ninside\n[resource, mem://2, a/b, 2 bytes]\n[new]", BLOCKS),
+    (None, {"isError": True}, "Error: the tool failed without saying why.", ToolError),
+    *[(broken, {"structuredContent": {"a": 1}}, '{"a": 1}', {"a": 1})       # what nobody can read is not checked
+      for broken in ({"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5)],
 ])
 def test_what_a_server_structured_may_be_any_json_and_has_to_fit_its_output_schema(schema, result, content, value):
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]
-
-        def call_tool(self, name, arguments):
-            return result
-
-    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
+    told = ToolRegistry(toolreg.mcp_tools(listed({"outputSchema": schema}, result))).invoke("t", {})
     assert told.content == content
     assert told.is_error == (value is ToolError) and (told.is_error or told.value == value)
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1:9/x"}, {"$ref": "#/$defs/No"}, {"type": "text"}, 5])
-def test_an_output_schema_that_nobody_can_read_is_not_checked_and_costs_no_tool(schema):
-    class Listed(McpClient):
-        def _rows(self):
-            return [{"name": "t", "inputSchema": {}, "outputSchema": schema}]
-
-        def call_tool(self, name, arguments):
-            return {"structuredContent": {"a": 1}}
-
-    told = ToolRegistry(toolreg.mcp_tools(Listed(["unused"]))).invoke("t", {})
-    assert told.value == {"a": 1} and not told.is_error
-
-
-def test_a_closed_client_ends_what_is_waiting_and_stays_closed(mcp_child):
-    client = McpClient(mcp_child())
-    client.call_tool("echo")
-    timer = threading.Timer(0.1, client.close)
-    timer.start()
-    with pytest.raises(McpError, match="the client is closed"):
-        client.call_tool("hangs")
-    timer.join()
-    with pytest.raises(McpError, match="the client is closed"):
-        client.list_tools()
-    client.close()
-
-
 def test_a_server_ends_with_its_last_tool(mcp_child):
-    with pytest.warns(ToolRegWarning):
-        tools = toolreg.mcp_tools(mcp_child())
+    tools = toolreg.mcp_tools(mcp_child("short"))
     child = tools[0].func.__closure__[0].cell_contents._link.child
     assert tools[0].run({"a": 1}).content == "2" and child.returncode is None
     tools.clear()
@@ -9893,8 +9778,7 @@ def test_a_server_behind_a_shell_ends_with_it_whatever_it_ignores(mcp_child, mon
 def test_a_configuration_registers_all_its_servers_and_names_the_one_that_cannot_be_reached(mcp_child):
     command, *arguments = mcp_child()
     servers = {"one": {"command": command, "args": arguments}, "gone": {"command": "no-such-command-at-all"},
-               "odd": {"what": 1},
-               "two 2": {"command": command, "args": [*arguments, "old"]}}
+               "odd": {"what": 1}, "two 2": {"command": command, "args": [*arguments, "old"]}}
     registry = ToolRegistry()
     with pytest.warns(ToolRegWarning, match="gone: the server cannot be started: "):
         tools = registry.register_from_mcp({"mcpServers": servers}, timeout=20)
@@ -9922,6 +9806,8 @@ def test_a_path_is_run_by_the_interpreter_of_its_kind(mcp_child, tmp_path):
 
 # --- streamable HTTP: a loopback server that behaves as the tool's name says
 class McpOverHttp(http.server.BaseHTTPRequestHandler):
+    """A server with a handshake and sessions."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -9945,23 +9831,25 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data.encode())
 
     def answer(self, text):
-        return {"id": self.message["id"], "result": {"content": [{"type": "text", "text": text}]}}
+        return {"id": self.message["id"], "result": {"content": as_text(text)}}
 
     def do_POST(self):
         self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.messages.append((self.headers, self.message))
-        session, method = self.headers.get("mcp-session-id"), self.message.get("method")
+        self.handle_message(self.message.get("method"), self.message.get("params"))
+
+    def handle_message(self, method, params):
         if method == "initialize":
             self.server.sessions.append(f"session {len(self.server.sessions)}")
             result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}
             self.reply(200, {"id": self.message["id"], "result": result}, mcp_session_id=self.server.sessions[-1])
-        elif not self.server.sessions or session != self.server.sessions[-1]:
+        elif self.headers.get("mcp-session-id") not in self.server.sessions[-1:]:
             error = {"code": -32600, "message": "no session"}
             self.reply(404, {"id": "server-error", "error": error}, mcp_session_id="bad")
         elif method == "tools/list":
             self.stream("id: 0\ndata:\n\n", {"id": self.message["id"], "result": {"tools": []}})
         elif method == "tools/call":
-            getattr(self, self.message["params"]["name"])()
+            getattr(self, params["name"])()
         else:
             self.reply()
             self.server.replied.set()
@@ -9997,11 +9885,16 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
     def ends(self):
         self.stream(": nothing\n\n", {"id": 999, "result": {}}, self.answer("never") | {"id": str(self.message["id"])})
 
+    def cut(self):
+        self.stream("id: 1\ndata:\n\n")
+
     def drips(self):
+        self.server.hung_up.clear()
         self.stream()
         with contextlib.suppress(OSError):
             while not self.server.over.wait(0.02):
                 self.wfile.write(b": alive\n\n")
+        self.server.hung_up.set()
 
     def withholds(self):
         self.server.late.wait(5)
@@ -10021,30 +9914,33 @@ class McpOverHttp(http.server.BaseHTTPRequestHandler):
 class StatelessMcp(McpOverHttp):
     """A server of the revision 2026-07-28: no handshake, no session, only POST."""
 
-    def do_POST(self):
-        self.message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.messages.append((self.headers, self.message))
-        method, params = self.message["method"], self.message["params"]
-        if method not in ("server/discover", "tools/list", "tools/call") or self.server.refusals:
+    def handle_message(self, method, params):
+        results = {"server/discover": {"supportedVersions": ["2026-07-28", "2025-11-25"]}, "tools/list": {
+            "tools": [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]}}
+        if method not in (*results, "tools/call") or self.server.refusals:
             code, data = self.server.refusals.pop() if self.server.refusals else (-32601, None)
             number = None if code == -32022 else self.message["id"]
             self.reply(404 if code == -32601 else 400, {"id": number, "error": {
                 "code": code, "message": "no", "data": data}}, mcp_session_id="ignore me")
-        elif method == "server/discover":
-            self.reply(200, {"id": self.message["id"], "result": {"supportedVersions": ["2026-07-28", "2025-11-25"]}})
-        elif method == "tools/list":
-            rows = [{"name": name, "inputSchema": schema} for name, schema in self.server.schemas.items()]
-            self.reply(200, {"id": self.message["id"], "result": {"tools": rows}})
+        elif method in results:
+            self.reply(200, {"id": self.message["id"], "result": results[method]})
         else:
             getattr(self, params["name"], self.plain)()
 
-    def drips(self):
-        self.server.replied.clear()
-        super().drips()
-        self.server.replied.set()
 
-    def cut(self):
-        self.stream("id: 1\ndata:\n\n")
+def serve_over_http(handler):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
+    server.request_queue_size = 100
+    server.replied, server.over, server.late, server.hung_up = (threading.Event() for _ in range(4))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp", server
+    server.over.set()
+    server.late.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 @pytest.fixture
@@ -10057,80 +9953,53 @@ def mcp_url():
     yield from serve_over_http(McpOverHttp)
 
 
-def serve_over_http(handler):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.messages, server.sessions, server.refusals, server.schemas = [], [], [], {}
-    server.request_queue_size = 100
-    server.replied, server.over, server.late = threading.Event(), threading.Event(), threading.Event()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/mcp", server
-    server.over.set()
-    server.late.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def test_over_http_answers_come_as_json_as_events_and_from_a_resumed_stream(mcp_url):
     url, server = mcp_url
-    told = []
-    with McpClient({"url": url, "headers": {"x-a": "1", "x-b": "1"}}, headers={"x-b": "2"},
+    told, tokens = [], itertools.count()
+    with McpClient({"url": url, "headers": {"x-a": "1", "x-b": "1"}}, headers=lambda: {"x-b": f"token {next(tokens)}"},
                    on_notification=lambda method, params: told.append(method)) as client:
         assert client.list_tools() == []
         assert call_content(client, "plain") == "as JSON"
         assert call_content(client, "talks") == "after a ping"
-        waited = float(call_content(client, "breaks").removeprefix("resumed after "))
-        assert 0.19 < waited < 2
+        assert 0.19 < float(call_content(client, "breaks").removeprefix("resumed after ")) < 2
     headers = [headers for headers, _ in server.messages]
     assert {"application/json, text/event-stream"} == {each["accept"] for each in headers}
     # a try without a handshake, the handshake, the rest
     assert [each["mcp-session-id"] for each in headers] == [None] * 2 + ["session 0"] * (len(headers) - 2)
     versions = [each["mcp-protocol-version"] for each in headers]
     assert versions == ["2026-07-28", None] + ["2025-06-18"] * (len(headers) - 2)
-    assert {(each["x-a"], each["x-b"]) for each in headers} == {("1", "2")}
+    assert {each["x-a"] for each in headers} == {"1"}
+    assert len({each["x-b"] for each in headers}) == len(headers)       # asked for with each request
     assert server.messages[-1][1] == "DELETE"
-    assert {"jsonrpc": "2.0", "id": 77, "result": {}} in [message for _, message in server.messages]
-    assert {"jsonrpc": "2.0", "id": 1, "result": {}} in [message for _, message in server.messages]
+    for number in (77, 1):
+        assert {"jsonrpc": "2.0", "id": number, "result": {}} in [message for _, message in server.messages]
     assert sorted(told) == ["notifications/progress", "notifications/tools/list_changed"]
 
 
-@pytest.mark.parametrize("name, error, text", [
-    ("drips", ToolTimeoutError, "the server gave no answer within the timeout"),
-    ("ends", McpError, "the server's answer ended without a result"), ("page", McpError, "ended without a result"),
-    ("refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+@pytest.mark.parametrize("kind, name, error, text", [
+    ("mcp_url", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("mcp_url", "ends", McpError, "the server's answer ended without a result"),
+    ("mcp_url", "page", McpError, "ended without a result"),
+    ("mcp_url", "refuses", toolreg.HttpError, "answered 500 Internal Server Error: .*broken inside"),
+    ("stateless_mcp", "drips", ToolTimeoutError, "the server gave no answer within the timeout"),
+    ("stateless_mcp", "cut", McpError, "ended without a result"),       # no stream is resumed
 ])
-def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(mcp_url, name, error, text):
-    url, server = mcp_url
+def test_over_http_a_call_that_comes_to_nothing_says_why_in_time(request, kind, name, error, text):
+    url, server = request.getfixturevalue(kind)
     started = time.monotonic()
     with McpClient(url, timeout=0.4) as client:
         with pytest.raises(error, match=text):
             client.call_tool(name)
         assert time.monotonic() - started < 8
-        if name == "drips":
-            assert server.replied.wait(2)
-            wait_until = time.monotonic() + 2
-            while server.messages[-1][1].get("method") != "notifications/cancelled" and time.monotonic() < wait_until:
-                time.sleep(0.01)
-            assert server.messages[-1][1]["params"]["requestId"] == 3
+        assert name != "drips" or server.hung_up.wait(10)           # it cannot write any more
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and name == "drips" and kind == "mcp_url" and (
+                server.messages[-1][1].get("method") != "notifications/cancelled"):
+            time.sleep(0.01)
         assert call_content(client, "plain") == "as JSON"
-        assert len(server.sessions) == 1
-
-
-def test_over_http_headers_come_from_a_function_for_every_request(mcp_url):
-    tokens = (f"token {number}" for number in range(100))
-    with McpClient({"url": mcp_url[0], "headers": {"X-Fixed": "1"}}, headers=lambda: {"X-Token": next(tokens)}) as client:
-        assert call_content(client, "plain") == "as JSON"
-        assert call_content(client, "plain") == "as JSON"
-    assert int(next(tokens).split()[1]) >= 4
-
-
-def test_over_http_a_session_that_the_server_lost_is_begun_anew(mcp_url):
-    url, server = mcp_url
-    with McpClient(url) as client:
-        assert call_content(client, "forgets") == "forgotten"
-        assert call_content(client, "plain") == "as JSON"
-        assert server.sessions == ["session 0", "lost", "session 2"]
+    cancelled = [message["params"] for _, message in server.messages if "cancelled" in str(message)]
+    assert cancelled == ([{"requestId": 3}] if name == "drips" and kind == "mcp_url" else [])
+    assert len(server.sessions) == (kind == "mcp_url")
 
 
 def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_url):
@@ -10145,43 +10014,35 @@ def test_over_http_calls_that_all_find_their_session_lost_share_a_new_one(mcp_ur
 
 def test_over_http_without_a_handshake_headers_repeat_what_a_request_says(stateless_mcp):
     url, server = stateless_mcp
+    values = ["plain text", "", True, -7, "a\tb", "=?base64?x?=", "x ", "\r\nx: 1", "Köln", None, {}]
     server.schemas = {"plain": {"type": "object", "properties": {
         "a": {"type": "string", "x-mcp-header": "Place"}, "x-mcp-header": {"type": "string"},
         "b": {"properties": {"c": {"type": "integer", "x-mcp-header": "N"}}}}}}
     with McpClient(url) as client:
         client.list_tools()
-        for arguments in ({"a": "Köln", "b": {"c": 7}, "x-mcp-header": "x"}, {"a": None, "b": 1}, {"a": " x"}):
-            assert call_content(client, "plain", **arguments) == "as JSON"
+        for value in values:
+            assert call_content(client, "plain", a=value, b={"c": 7} if value == "" else 1, other="x") == "as JSON"
         call_content(client, "ä\n")
     assert {headers["mcp-protocol-version"] for headers, _ in server.messages} == {"2026-07-28"}
-    assert [headers["mcp-method"] for headers, _ in server.messages] == [
-        "server/discover", "tools/list"] + ["tools/call"] * 4
-    assert [message["params"]["_meta"] for _, message in server.messages] == [ABOUT_US] * 6
-    told = [{name: text for name, text in headers.items() if name.startswith(("mcp-param", "mcp-name", "mcp-session"))}
-            for headers, _ in server.messages]
-    assert told == [{}, {}, {"mcp-name": "plain", "mcp-param-place": "=?base64?S8O2bG4=?=", "mcp-param-n": "7"},
-                    {"mcp-name": "plain"}, {"mcp-name": "plain", "mcp-param-place": "=?base64?IHg=?="},
-                    {"mcp-name": "=?base64?w6QK?="}]
+    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
+    assert all(headers["mcp-method"] == message["method"] for headers, message in server.messages)
+    assert all(message["params"]["_meta"] == ABOUT_US for _, message in server.messages)
+    told = [[headers[f"mcp-{name}"] for name in ("name", "param-place", "param-n")] for headers, _ in server.messages]
+    places = ["plain text", "", "true", "-7", "=?base64?YQli?=", "=?base64?PT9iYXNlNjQ/eD89?=", "=?base64?eCA=?=",
+              "=?base64?DQp4OiAx?=", "=?base64?S8O2bG4=?=", None, "{}"]
+    assert told == [[None] * 3] * 2 + [["plain", place, "7" if place == "" else None] for place in places] + [
+        ["=?base64?w6QK?=", None, None]]
 
 
-@pytest.mark.parametrize("value, text", [
-    ("plain text", "plain text"), ("", ""), (True, "true"), (-7, "-7"), ("a\tb", "=?base64?YQli?="),
-    ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="), ("x ", "=?base64?eCA=?="), ("\r\nx: 1", "=?base64?DQp4OiAx?=")])
-def test_a_header_says_a_value_in_base64_where_it_is_not_plain(value, text):
-    assert toolreg._header_text(value) == text
+A = {"type": "string", "x-mcp-header": "A"}
 
 
 @pytest.mark.parametrize("wrong", [
-    {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": 7}}},
-    {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": ["string"], "x-mcp-header": "A"}}},
-    {"properties": {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}},
-    {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
-    {"properties": {"a": {"items": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}}},
-    {"allOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]}, {"type": "string", "x-mcp-header": "A"},
-    {"$defs": {"a": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+    *[{"properties": {"a": {"type": "string", "x-mcp-header": name}}} for name in ("", "a b", 7)],
+    *[{"properties": {"a": {"type": kind, "x-mcp-header": "A"}}} for kind in ("number", ["string"])],
+    {"properties": {"a": A, "b": {"type": "string", "x-mcp-header": "a"}}}, {"properties": {"a": {"items": A}}},
+    {"properties": {"a": {"items": {"properties": {"b": A}}}}}, {"allOf": [{"properties": {"a": A}}]}, A,
+    {"$defs": {"a": A}, "properties": {"a": {"$ref": "#/$defs/a"}}},
 ])
 def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(stateless_mcp, wrong):
     url, server = stateless_mcp
@@ -10189,18 +10050,16 @@ def test_a_tool_that_says_wrongly_what_goes_into_headers_is_left_out_and_named(s
     server.schemas = {"wrong": wrong, "fine": fine}
     with McpClient(url) as client:
         assert client.list_tools() == [{"name": "fine", "inputSchema": fine}]
-        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must be the name of a header, once, on a "):
+        with pytest.warns(ToolRegWarning, match="- wrong: x-mcp-header: must name a header, once, of a string"):
             tools = toolreg.mcp_tools(client)
         assert [tool.name for tool in tools] == ["fine"] and tools.refused.keys() == {"wrong"}
 
 
 def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_told(stateless_mcp):
     url, server = stateless_mcp
-    server.schemas = {"plain": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}}
+    server.schemas = {"plain": {"properties": {"a": A}}}
     server.refusals = [(-32022, {"supported": ["2026-07-28"]})]
-    with McpClient(url) as client:
-        client.timeout = 20
-        client._linked()
+    with McpClient(url, timeout=20) as client:
         server.refusals = [(-32020, None)]              # it misses a header of a schema that was never read
         assert call_content(client, "plain", a="x") == "as JSON"
         assert server.messages[-1][0]["mcp-param-a"] == "x"
@@ -10210,38 +10069,30 @@ def test_over_http_without_a_handshake_two_refusals_are_understood_and_others_to
         with pytest.raises(McpError, match="^the server refused tools/call: no$") as refused:
             client.call_tool("plain")
         assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
-        with pytest.raises(McpError, match="the server's answer ended without a result"):
-            client.call_tool("cut")                     # no stream is resumed
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/list", "tools/call"}
 
 
-def test_over_http_without_a_handshake_a_call_is_cancelled_by_the_end_of_its_request(stateless_mcp):
-    url, server = stateless_mcp
-    with McpClient(url, timeout=0.4) as client:
-        with pytest.raises(ToolTimeoutError):
-            client.call_tool("drips")
-        assert server.replied.wait(10)                  # it cannot write any more
-        assert call_content(client, "plain") == "as JSON"
-    assert {message["method"] for _, message in server.messages} == {"server/discover", "tools/call"}
-
-
-@pytest.mark.parametrize("name", ["drips", "withholds"])
-@pytest.mark.parametrize("kind", ["mcp_url", "stateless_mcp"])
-def test_over_http_close_ends_a_call_that_waits(request, kind, name):
-    client = McpClient(request.getfixturevalue(kind)[0])
+@pytest.mark.parametrize("kind, name", [("mcp_child", "run"), *itertools.product(
+    ("mcp_url", "stateless_mcp"), ("drips", "withholds"))])
+def test_a_closed_client_ends_what_is_waiting_and_stays_closed(request, kind, name):
+    given = request.getfixturevalue(kind)
+    client = McpClient(given("short") if kind == "mcp_child" else given[0])
     client.list_tools()
     timer = threading.Timer(0.1, client.close)
     timer.start()
     started = time.monotonic()
     with pytest.raises(McpError, match="the client is closed"):
-        client.call_tool(name)
+        client.call_tool(name, {"code": "pass"})
     timer.join()
     assert time.monotonic() - started < 8
+    with pytest.raises(McpError, match="the client is closed"):
+        client.list_tools()
+    client.close()
     for _ in range(500):
-        if all(wire.closed for wire in list(client._link.wires)):
+        wires = list(getattr(client._link, "wires", ()))
+        if all(wire.closed for wire in wires):
             break
         time.sleep(0.02)
-    assert all(wire.closed for wire in list(client._link.wires))        # nobody waits any more
+    assert all(wire.closed for wire in wires)           # nobody waits any more
 
 
 def test_over_http_what_is_no_server_is_named():
@@ -10321,8 +10172,15 @@ def shows() -> list:
     return ["look:", *(toolreg.Media(b"abc", kind) for kind in ("image/png", "audio/wav", "application/pdf"))]
 
 @registry.register(metadata=ToolMetadata(parallel=False))
-def stays() -> bool:
+def stays(gate: str = "") -> bool:
+    while gate and not os.path.exists(gate):
+        time.sleep(0.01)
     return threading.current_thread() is threading.main_thread()
+
+@registry.register
+def opens(gate: str) -> str:
+    open(gate, "w").close()
+    return "opened"
 
 for name, value in SETTINGS.items():
     setattr(toolreg, name, value)
@@ -10418,7 +10276,7 @@ def test_tools_are_listed_with_what_mcp_adds_to_them(tmp_path):
     messages, _ = over_stdio(tmp_path, rpc(1, "tools/list"), rpc_new(2, "tools/list"))
     old, new = sorted(messages, key=lambda message: message["id"])
     tools = {tool["name"]: tool for tool in old["result"]["tools"]}
-    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays".split()
+    assert list(tools) == "add lies prints fails leaves interrupts sleeps says shows stays opens".split()
     assert tools["add"]["description"] == "Add two numbers."
     assert (tools["add"]["title"], tools["add"]["annotations"]) == ("Adder", {"readOnlyHint": True})
     assert list(tools["add"]["inputSchema"]["properties"]) == ["a", "b", TOOLCALL_REASON]
@@ -10519,34 +10377,24 @@ def test_calls_on_stdio_run_beside_each_other_and_one_that_hangs_keeps_nothing_f
     assert messages[0]["id"] == "last" and {message["id"] for message in messages} == {*range(50), "last"}
 
 
-@pytest.mark.parametrize("line, code, id", [
-    (b'{"jsonrpc": "2.0", "id": 1, "meth', -32700, None),
-    (b"nonsense\n", -32700, None),
-    (b"\xff\xfe\n", -32700, None),
-    (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
-    (b"[" * 5_000 + b"\n", -32700, None),
-    (b"[]\n", -32600, None),
-    (b"7\n", -32600, None),
-    ({"id": 1, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": 1}, -32600, 1),
-    ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
-    ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, -32600, None),
-    ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}, -32600, 1),
-    (rpc(1, "tools/call", name=["add"]), -32602, 1),
-    (rpc(1, "tools/call", name={"add": 1}, arguments={}), -32602, 1),
-    (rpc(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 1),
-    (rpc_new(1, "tools/list", ["2026-07-28"]), -32022, 1),
-    (b"x" * 5_000 + b"\n", -32600, None),
-    (b"x" * 4_096, -32600, None),
-])
-def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path, line, code, id):
-    messages, _ = over_stdio(tmp_path, rpc("before", "ping"), line, *[b"\n"] * isinstance(line, bytes),
-                             rpc("after", "ping"), MAX_MESSAGE=4_096 if len(line) >= 4_096 and line[:1] == b"x" else 2**20)
-    assert len(messages) == 3 and [message["id"] for message in messages].count(id) == 1
-    [error] = [message["error"] for message in messages if "error" in message]
-    assert error["code"] == code and error["message"]
+def test_what_is_no_request_is_answered_as_json_rpc_says_and_the_next_one_works(tmp_path):
+    rows = [
+        (b"\xff\xfe\n", -32700, None), (b"[" * 1_000 + b"\n", -32700, None), (b"[]\n", -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": NaN}\n', -32700, None),
+        ({"id": 2, "method": "ping"}, -32600, None), ({"jsonrpc": "2.0", "id": 3}, -32600, 3),
+        ({"jsonrpc": "2.0", "id": "x", "method": 5}, -32600, "x"),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, -32600, None),
+        ({"jsonrpc": "2.0", "id": 4, "method": "ping", "params": []}, -32600, 4),
+        (rpc(5, "tools/call", name={"add": 1}, arguments={}), -32602, 5),
+        (rpc(6, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}), -32602, 6),
+        (rpc_new(7, "tools/list", ["2026-07-28"]), -32022, 7), (b"x" * 9_000 + b"\n", -32600, None),
+        (rpc("last", "ping"), None, "last"), (b'{"jsonrpc": "2.0", "id": 8, "meth', -32700, None)]
+    messages, _ = over_stdio(tmp_path, *[line for line, _, _ in rows], MAX_MESSAGE=4_096)
+    told = [(message.get("error", {}).get("code"), message["id"]) for message in messages]
+    assert sorted(told, key=repr) == sorted([(code, id) for _, code, id in rows], key=repr)
+    assert all(message["error"]["message"] for message in messages if "error" in message)
+    assert over_stdio(tmp_path, b"x" * 9_000, MAX_MESSAGE=4_096)[0][0]["error"]["code"] == -32600
 
 
 def test_http_answers_with_the_status_that_each_revision_wants(tmp_path):
@@ -10610,8 +10458,9 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
     with over_http(tmp_path, MAX_MESSAGE=1_000, MESSAGE_SECONDS=1.5, MAX_SERVED=3) as port, contextlib.ExitStack() as stack:
         def status(body, **headers):            # a thread that is about to end may still count as one of the three
             for _ in range(50):
-                if (answer := post(port, body, **headers)[0]) != 503:
-                    return answer
+                with contextlib.suppress(OSError):
+                    if (answer := post(port, body, **headers)[0]) != 503:
+                        return answer
                 time.sleep(0.1)
             return 503
 
@@ -10632,76 +10481,35 @@ def test_http_bounds_the_size_the_time_and_the_number_of_requests(tmp_path):
         time.sleep(0.2)
         full = connected(b"")
         assert full.recv(1_000).startswith(b"HTTP/1.1 503 ") and full.recv(1) == b""
-        for client in slow:                     # a byte now and then buys no time
-            with contextlib.suppress(OSError):
-                while time.monotonic() - began < 15:
-                    client.sendall(b"a")
-                    client.settimeout(0.1)
-                    with contextlib.suppress(TimeoutError):
-                        if client.recv(1_000) == b"":
-                            break
+        while slow and time.monotonic() - began < 15:       # a byte now and then buys no time
+            time.sleep(0.1)
+            for client in list(slow):
+                client.setblocking(False)
+                try:
+                    client.send(b"a")
+                    is_over = client.recv(1_000) == b""
+                except OSError as error:
+                    is_over = not isinstance(error, BlockingIOError)
+                if is_over:
+                    slow.remove(client)
         assert time.monotonic() - began < 10
         for _ in range(200):                    # one after the other, and none is left
             connected(b"").close()
             connected(head.encode() + b"{").close()
-        for _ in range(50):
-            with contextlib.suppress(OSError, AssertionError):
-                assert post(port, rpc(1, "ping"))[0] == 200
-                break
-            time.sleep(0.1)
-        else:
-            raise AssertionError("the server is not free again")
+        assert status(rpc(1, "ping")) == 200
 
 
-BOUND = r"""
-import os, signal, sys, threading, time
-sys.path.insert(0, FOLDER)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from toolreg import ToolMetadata, ToolRegistry, serve_mcp
-registry = ToolRegistry()
-bound = ToolMetadata(parallel=False)
-
-@registry.register(metadata=bound)
-def waits() -> str:
-    while not os.path.exists(GATE):
-        time.sleep(0.01)
-    return f"here: {threading.current_thread() is threading.main_thread()}"
-
-@registry.register
-def opens() -> str:
-    open(GATE, "w").close()
-    return "opened"
-
-serve_mcp(registry, http=sys.argv[1] if sys.argv[1:] else None)
-print("ended", file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize("address", [[], ["127.0.0.1:0"]])
-def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, address):
-    path, gate = tmp_path / "bound.py", tmp_path / "gate"
-    path.write_text(f"FOLDER, GATE = {str(HERE)!r}, {str(gate)!r}\n{BOUND}", "utf-8")
-    command = [sys.executable, "-I", "-S", "-B", str(path), *address]
-    calls = [rpc_tool(1, "waits"), rpc_tool(2, "opens")]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as server:
-        try:
-            if address:
-                port = int(server.stderr.readline().rpartition(b":")[2].split(b"/")[0])
-                first = toolreg._on_daemon(post, port, calls[0])
-                second = post(port, calls[1])[2]
-                answers = [first.result(timeout=30).get()[2], second]
-                server.send_signal(signal.SIGINT)
-                server.communicate(timeout=30)
-            else:
-                lines = b"".join(json.dumps(call).encode() + b"\n" for call in calls)
-                server.stdin.write(lines)
-                server.stdin.flush()
-                answers = [json.loads(server.stdout.readline()) for _ in calls]
-                server.communicate(timeout=30)
-        finally:
-            server.kill()
-    texts = {answer["id"]: answer["result"]["content"][0]["text"] for answer in answers}
-    assert texts == {1: "here: True", 2: "opened"} and server.returncode == 0
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_call_that_is_bound_to_the_thread_that_serves_runs_there_and_keeps_nothing_else_waiting(tmp_path, transport):
+    calls = [rpc_tool(name, name, gate=str(tmp_path / "gate")) for name in ("stays", "opens")]
+    if transport == "stdio":
+        answers, _ = over_stdio(tmp_path, *calls)
+    else:
+        with over_http(tmp_path) as port:
+            first = toolreg._on_daemon(post, port, calls[0])
+            answers = [post(port, calls[1])[2], first.result(timeout=30).get()[2]]
+    assert [(answer["id"], answer["result"]["content"][0]["text"]) for answer in answers] == [
+        ("opens", "opened"), ("stays", "true")]
 
 
 @of("mcp", "serve")

@@ -7024,19 +7024,16 @@ _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
-_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
-_RUNNERS = {".py": sys.executable, ".js": "node"}
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
-_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
-               "properties alone (got {})")
+_BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
-_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 _Message = dict[str, Any]
 
@@ -7049,18 +7046,20 @@ class McpError(ToolRegError):
         self.code, self.data = code, data
 
 
+def _rpc_error(method: str, answer: _Message) -> McpError:
+    error = answer["error"] if isinstance(answer.get("error"), dict) else {"message": "no result came"}
+    text = f"the server refused {method}: {error.get('message')}"
+    return McpError(text[:1_000], error.get("code"), error.get("data"))
+
+
 def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def _messages_of(text: str) -> list[_Message]:
-    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
-    read = _caught(_read_json, text)
-    if read.error:
-        loose = _caught(json.loads, text).value
-        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
-        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
-    return _objects(read.value if isinstance(read.value, list) else [read.value])
+    """Read a line or an event; what is no message is skipped: servers do print into their own output."""
+    read = _caught(json.loads, text).value
+    return _objects(read if isinstance(read, list) else [read])
 
 
 def _encoded(message: _Message) -> bytes:
@@ -7071,150 +7070,129 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline): over HTTP a request is sent when it is answered
-    close: Any                                  # (): of either kind
+    leave: Any                                  # (): end the process or the session
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
-        self.ids, self.process = itertools.count(1), os.getpid()        # a process that is forked must leave it alone
-        self.waiting: dict[Any, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.ids, self.process = itertools.count(1), os.getpid()
+        self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
+        self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
-    def greet(self, deadline: float, known: str) -> _Message:
-        """Agree on a revision, first the one that the server is `known` for, and give what it says of itself."""
-        todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
-        while todo and len(faults) < _TRIES:
-            revision = todo.pop(0)
+    def greet(self, deadline: float) -> _Message:
+        """Agree on a revision, and give what the server says of itself."""
+        todo, faults = [*self.revisions], dict[str, ToolRegError]()
+        for _ in range(_TRIES):
             try:
-                return self._agree(revision, deadline)
+                return self._agree(todo[0], deadline)
             except ToolRegError as error:
-                faults.append((revision == _NO_HANDSHAKE, error))
+                faults[todo.pop(0)] = error
                 data = getattr(error, "data", None)     # it may name those it has
-                named = data.get("supported") if isinstance(data, dict) else None
-                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
-        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+                if isinstance(data, dict) and data.get("supported"):
+                    todo = [each for each in _REVISIONS if each in str(data["supported"])]
+            if not todo:
+                break
+        raise faults[min(faults)]               # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
-        able, self.about = _ANSWERABLE if self.on_request else {}, {}
-        if revision == _NO_HANDSHAKE:
-            about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
-                     f"{_META}clientInfo": _CLIENT}
+        able, is_new = _ANSWERABLE if self.on_request else {}, revision == _NO_HANDSHAKE
+        about, hello = {}, {"protocolVersion": revision, "clientInfo": _CLIENT}
+        if is_new:
+            about = {_META + name: value for name, value in {**hello, "clientCapabilities": able}.items()}
             in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
             server = self.ask("server/discover", {"_meta": about}, in_time)
-            supported = server.get("supportedVersions")
-            if not isinstance(supported, list) or revision not in supported:
-                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
-            self.about, self.session = about, {"mcp-protocol-version": revision}
-            return {"protocolVersion": revision, **server}
-        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
-        server = self.ask("initialize", hello, deadline)
-        agreed = server.get("protocolVersion")
-        if agreed not in _REVISIONS[1:]:
-            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
-        self.session = {**self.session, "mcp-protocol-version": agreed}
-        self.send({"method": "notifications/initialized"}, deadline)
-        return server
+        else:
+            server = self.ask("initialize", {**hello, "capabilities": able}, deadline)
+        said = server.get("supportedVersions" if is_new else "protocolVersion")
+        agreed = [each for each in _REVISIONS if each in str(said) and is_new == (each == _NO_HANDSHAKE)]
+        if not agreed:
+            text = f"the server speaks the revision {_shown(said)}, not {_listed(_REVISIONS)}"
+            raise McpError(text, data={"supported": said})
+        self.about, self.session = about, {**self.session, "mcp-protocol-version": agreed[0]}
+        if not is_new:
+            self.send({"method": "notifications/initialized"}, deadline)
+        return {**server, "protocolVersion": agreed[0]}
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
         """Send a request, again with what the server asks for as often as it asks, and give its result."""
         more: _Message = {}
         for number in range(_ROUNDS):
-            result = self._ask(method, params | more, deadline)
-            kind = result.get("resultType", "complete")
+            result = self._ask_once(method, params | more, deadline)
+            kind, asked = result.get("resultType", "complete"), result.get("inputRequests") or {}
             if kind == "complete":
                 return result
             if kind != "input_required":
-                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
-            started, asked = time.monotonic(), result.get("inputRequests")
-            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
-            more = ({"inputResponses": answers} if answers else {}) | {
-                key: result[key] for key in ("requestState",) if key in result}
-            deadline += time.monotonic() - started      # a person may take their time
-            if not answers:                     # it only wants to be asked later
-                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
-        raise McpError(f"the server asked for input {_ROUNDS} times")
+                break
+            more = {key: result[key] for key in ("requestState",) if key in result}
+            more |= {"inputResponses": {key: self.answer(asked[key]) for key in asked}} if asked else {}
+            time.sleep(0 if asked else _SHORTEST_PAUSE * number)        # some only want to be asked later
+        raise McpError(f"{method} came to no result, but to {_shown(kind)} (after {number} answers)")
 
-    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        about, number = self.about | params.get("_meta", {}), next(self.ids)
-        if self.on_notification and method == "tools/call":
-            about["progressToken"] = number
-        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
-        try:
-            answer = self._answer_to(message, deadline)
-        except TimeoutError:
-            if method == "tools/call":
-                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
-                _on_daemon(self.send, cancelled, deadline + _GRACE)
-            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
-        result, error = answer.get("result"), answer.get("error")
-        if isinstance(result, dict):
-            return result
-        error = error if isinstance(error, dict) else {"message": "no result came"}
-        text = f"the server refused {method}: {error.get('message')}"
-        raise McpError(text[:1_000], error.get("code"), error.get("data"))
-
-    def _answer_to(self, message: _Message, deadline: float) -> _Message:
+    def _ask_once(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
-        box = self.waiting[message["id"]] = queue.SimpleQueue[Any]()
+        number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = params.get("_meta", self.about) | ({"progressToken": number} if self.on_notification else {})
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
+        self.waiting[number] = box
         try:
             sent = _caught(self.send, message, deadline)
             if self.fault:                      # which tells more than what was sent into the void
                 raise McpError(self.fault)
-            if isinstance(sent.error, HttpError) and "mcp-session-id" not in self.session:
-                body = sent.error.body if sent.error.status in (400, 404) else b""
-                for told in _messages_of(body.decode("utf-8", "replace")):
-                    if "error" in told:
-                        return told
             sent.get()
-            answer = box.get(timeout=_seconds_to(deadline))
-        except queue.Empty:
-            raise TimeoutError from None
+            answer = box.get(timeout=_seconds_to(deadline)).get()
+        except (TimeoutError, queue.Empty):
+            if method == "tools/call":
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, cancelled, deadline + _GRACE)
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
         finally:
-            self.waiting.pop(message["id"], None)
-        if answer is None:
-            raise McpError(self.fault)
-        return dict(answer)
-
-    def answer(self, request: Any) -> Any:
-        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
-        method, params = request.get("method"), request.get("params") or {}
-        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
-        if result is None:
-            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
-        _write_json(result)                     # what cannot be sent is an error here
-        return result
-
-    def _reply(self, request: _Message) -> None:
-        given = _caught(self.answer, request)
-        code = _caught(getattr, given.error, "code").value
-        error = given.error and {"code": code if type(code) is int else -32603, "message": _words_of(given.error)}
-        outcome = {"error": error} if error else {"result": given.value}
-        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+            self.waiting.pop(number, None)
+        if not isinstance(answer.get("result"), dict):
+            raise _rpc_error(method, answer)
+        return dict(answer["result"])
 
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         for message in _messages_of(text):
             method, number = message.get("method"), message.get("id")
-            if method is None:
-                box = self.waiting.pop(number, None) if type(number) is int else None
-                if box:
-                    box.put(message)
-            elif "id" in message and self.on_request and method != "ping":
-                _on_daemon(self._reply, message)        # which may take its time
-            elif "id" in message:               # its ids are its own
-                self._reply(message)
-            elif self.on_notification:
+            box = self.waiting.pop(number, None) if method is None and type(number) is int else None
+            if box:
+                box.put(_Outcome(message))
+            elif method and "id" in message:    # its ids are its own, and the answer may take its time
+                _on_daemon(self._reply, message)
+            elif method and self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
                     _caught(warnings.warn, f"on_notification: {_error_text(error)}", ToolRegWarning)
 
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        code = given.error.code if isinstance(given.error, McpError) else None
+        error = given.error and {"code": code or -32603, "message": _words_of(given.error)}
+        reply = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **reply}, time.monotonic() + _GRACE)
+
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request and self.on_request(method, params)
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
     def end(self, fault: str) -> None:
         self.fault = self.fault or fault
         for box in list(self.waiting.values()):
-            box.put(None)
+            box.put(_Outcome(None, McpError(self.fault)))
+
+    def close(self) -> None:
+        if self.process == os.getpid():         # what was inherited at a fork is not ours to end
+            self.end("the client is closed")
+            self.leave()
 
 
 class _Pipe(_Link):
@@ -7227,9 +7205,8 @@ class _Pipe(_Link):
         import subprocess
         super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
-            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=inherited | env, cwd=cwd,
+            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=env, cwd=cwd,
                                                start_new_session=True)
         except (OSError, ValueError) as error:
             raise McpError(f"the server cannot be started: {error}") from None
@@ -7242,37 +7219,28 @@ class _Pipe(_Link):
         if self.outbox.qsize() < _MAX_UNSENT:
             self.outbox.put(_encoded(message) + b"\n")
 
-    def close(self) -> None:
-        if self.process == os.getpid():
-            self.end("the client is closed")
-            self._reap()
-
-    def _reap(self) -> None:
+    def leave(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
-            for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
-                _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
-                _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
-            _caught(self.child.wait, _GRACE)
-        _caught(self.drained.result, _GRACE)
-
-    def _hear(self) -> None:
-        reason = "the server has ended"
-        with self.child.stdout as pipe:
-            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
-                if len(line) == MAX_BODY:
-                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
-                    break
-                self.take(line.decode("utf-8", "replace"))
-        self._reap()
-        self.end(f"{reason} (exit code {self.child.returncode}){self.last_words}")
+        kill = getattr(os, "killpg", os.kill)   # the group: npx, uv and shells start the server as their child
+        for number in (15, 9, None):
+            waits = _caught(self.child.wait, _GRACE), _caught(self.drained.result, _GRACE)
+            if number and any(wait.error for wait in waits):        # or a grandchild could still write to stderr
+                _caught(kill, self.child.pid, number)
 
     def _speak(self) -> None:
         with self.child.stdin as pipe:          # an error ends the thread: why, the one that hears will know
             for line in iter(self.outbox.get, None):
                 pipe.write(line)
                 pipe.flush()
+
+    def _hear(self) -> None:
+        with self.child.stdout as pipe:
+            while (line := pipe.readline(MAX_BODY)) and len(line) < MAX_BODY:
+                self.take(line.decode("utf-8", "replace"))
+        self.leave()
+        reason = f"was stopped: it sent a line of more than {MAX_BODY} bytes" if line else "has ended"
+        self.end(f"the server {reason} (exit code {self.child.returncode}){self.last_words}")
 
     def _drain(self) -> None:
         tail = b""
@@ -7287,57 +7255,61 @@ class _Http(_Link):
 
     revisions = _REVISIONS[:2]
 
-    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
+    def __init__(self, url: str, headers: Callable[[], dict[str, str]], *hooks: Any) -> None:
         import threading
         import weakref
         super().__init__(*hooks)
-        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
-        self.given_headers = headers            # a function, since tokens expire
+        self.url, self.headers = url, headers
+        self.over, self.wires = threading.Event(), weakref.WeakSet[_Wire]()
 
     def send(self, message: _Message, deadline: float) -> None:
         """Post a message, and read until it is answered if it is a request."""
         method = message.get("method")
         if method and "id" in message:
-            self._follow("POST", deadline, message)
+            self._follow(message, deadline)
         elif not self.about:                    # else nothing is told: the end of its stream cancels a request
-            self._fetch("POST", deadline, message).close()
+            self._fetch("POST", message, deadline).close()
         if method == "notifications/initialized":       # from now on hear what belongs to no call
-            _on_daemon(self._follow, "GET", math.inf)
+            _on_daemon(self._follow, {}, math.inf)
 
-    def close(self) -> None:
-        if self.process != os.getpid():
-            return
-        self.end("the client is closed")
+    def leave(self) -> None:
         if "mcp-session-id" in self.session:
-            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+            _caught(lambda: self._fetch("DELETE", {}, time.monotonic() + _GRACE).close())
         self.over.set()
         for wire in list(self.wires):
             wire.hang_up()
 
-    def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        is_hello = message is not None and message.get("method") == "initialize"
-        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
+    def _fetch(self, method: str, message: _Message, deadline: float, last_id: str = "") -> _Response:
         resumed = {"last-event-id": last_id} if last_id else {}
-        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
-                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
-                            watch=self._watch)
+        response = _request(method, self.url, timeout=deadline - time.monotonic(), watch=self.wires.add,
+                            headers={**self.headers(), **_HTTP_HEADERS, **self._known(message), **resumed},
+                            body=_encoded(message) if message else None)
         if not 200 <= response.status < 300:
-            raise response.error()
-        if is_hello:
+            error = response.error()
+            told = _messages_of(error.body.decode("utf-8", "replace")) if error.status in (400, 404) else []
+            is_told = told and "error" in told[0] and "mcp-session-id" not in self.session
+            raise _rpc_error(str(message.get("method")), told[0]) if is_told else error
+        if message.get("method") == "initialize":
             self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
-    def _watch(self, wire: _Wire) -> None:
-        self.wires.add(wire)
-        if self.over.is_set():
-            wire.hang_up()
+    def _known(self, message: _Message) -> dict[str, str]:
+        """Give the headers of a session, or without one those that repeat what a request says, and arguments of it."""
+        method, params = message.get("method"), message.get("params", {})
+        name, revision = params.get("name"), params.get("_meta", {}).get(f"{_META}protocolVersion")
+        if revision is None:
+            return {} if method == "initialize" else self.session
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": name}
+        for header, way in self.mirrored.get(name, {}).items():
+            said[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                            way, params["arguments"])
+        return {header: _header_text(value) for header, value in said.items() if value is not None}
 
-    def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
-        """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
-        number, last_id, pause = message["id"] if message else None, "", 1.0
+    def _follow(self, message: _Message, deadline: float) -> None:
+        """Read until a request is answered, or without one for ever; a stream that ends too early is resumed."""
+        number, last_id, pause = message.get("id"), "", 1.0
         while not self.over.is_set():
-            stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
-            stream.wire.deadline = deadline
+            stream = self._fetch("POST" if message else "GET", message, deadline, last_id)
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 whole = [] if is_stream else [("", stream.read().decode("utf-8", "replace"), "", None)]
@@ -7353,21 +7325,8 @@ class _Http(_Link):
                 stream.close()
             if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
-            self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
-            method, message = "GET", None
-
-
-def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
-    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
-    params: _Message = message.get("params") or {}
-    revision = params.get("_meta", {}).get(f"{_META}protocolVersion")
-    if revision is None:
-        return {}
-    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
-    for header, way in mirrored.get(params.get("name", ""), {}).items():
-        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
-                                           way, params["arguments"])
-    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+            self.over.wait(max(min(pause, deadline - time.monotonic()), _SHORTEST_PAUSE))
+            message = {}                        # it is a GET that resumes
 
 
 def _header_text(value: Any) -> str:
@@ -7380,18 +7339,16 @@ def _header_text(value: Any) -> str:
 
 def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
     """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
-    if not isinstance(schema, dict):
-        return
     way = None if way is None else (*way, *steps)
-    if "x-mcp-header" in schema:
-        name, is_value = schema["x-mcp-header"], schema.get("type") in ("string", "integer", "boolean")
-        header = f"mcp-param-{name}".lower()
-        if not (way and is_value and isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)) or header in found:
-            raise McpError(_BAD_MIRROR.format(_shown(name)))
-        found[header] = way
-    for keyword, argument in schema.items():
+    for keyword, argument in schema.items() if isinstance(schema, dict) else ():
         onward = way if keyword == "properties" else None
         _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+        if keyword == "x-mcp-header":
+            is_name = isinstance(argument, str) and re.fullmatch(_HEADER_NAME, argument)
+            header, is_value = f"mcp-param-{argument}".lower(), schema.get("type") in ("string", "integer", "boolean")
+            if not (way and is_name and is_value) or header in found:
+                raise McpError(_BAD_MIRROR % _shown(argument))
+            found[header] = way
 
 
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
@@ -7400,28 +7357,27 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Calla
     entry: Mapping[str, Any] = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        fixed = entry.get("headers") or {}
-        given: Any = headers if callable(headers) else lambda: headers
-        return functools.partial(_Http, where, lambda: {**fixed, **given()})
-    runner = _RUNNERS.get(os.path.splitext(where)[1])
+        given: Any = headers if callable(headers) else lambda: headers      # tokens expire
+        return functools.partial(_Http, where, lambda: {**(entry.get("headers") or {}), **given()})
+    runner = {".py": sys.executable, ".js": "node"}.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
         raise McpError(_NO_TRANSPORT % _shown(list(entry) if entry is transport else transport))    # without secrets
-    command = [str(part) for part in [*command, *(entry.get("args") or [])]]
-    env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
-    return functools.partial(_Pipe, command, env, entry.get("cwd"))
+    parts = [str(part) for part in [*command, *(entry.get("args") or [])]]
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    given = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
+    return functools.partial(_Pipe, parts, inherited | given, entry.get("cwd"))
 
 
 class McpClient:
     """Speak with one MCP server, from any number of threads; raise McpError, HttpError, ToolTimeoutError.
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
-    configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
-    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
-    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
-    `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    configuration file. A child process gets `env`, and of ours only what it needs to start (PATH, HOME, LANG …).
+    `timeout`: for a call, whatever the server sends meanwhile. `on_notification(method, params)` runs on threads that
+    must not wait for this client; `on_request(method, params)` answers what the server asks (elicitation, sampling,
+    roots), None refuses. It connects anew where the server ended, or in a forked process. `close()`, the end of a
+    `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
@@ -7430,13 +7386,12 @@ class McpClient:
                  on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
-        self.timeout = math.inf if timeout is None else timeout
-        self.start_timeout = math.inf if start_timeout is None else start_timeout
+        self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
-        self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
         self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
-        self._hooks = on_notification, on_request, self._mirrored
-        self._closed, self._process = False, os.getpid()
+        connector = _connector_of(transport, env or {}, headers or {})
+        self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
+        self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
 
@@ -7454,24 +7409,21 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
-        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+        return [row for row, fault in self._rows() if not fault]
 
-    def _rows(self) -> list[_Message]:
-        self._linked()
-        rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
+    def _rows(self) -> list[tuple[_Message, str]]:
+        """Give all rows of the server's list, each with what is wrong with its `x-mcp-header`."""
+        is_new = isinstance(self._linked(), _Http) and self._link.about
+        rows, cursors, cursor, deadline = list[Any](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
-            rows += _objects(page.get("tools"))
+            for row in _objects(page.get("tools")):
+                mirrors = self._mirrored[str(row.get("name"))] = {}
+                fault = is_new and _caught(_note_mirrors, mirrors, (), row.get("inputSchema")).error
+                rows.append((row, str(fault or "")))
             cursor = page.get("nextCursor") or None
         return rows
-
-    def _mirror(self, row: _Message) -> None:
-        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors: _Message = {}
-        if isinstance(self._link, _Http) and self._link.about:
-            _note_mirrors(mirrors, (), row.get("inputSchema"))
-        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7487,10 +7439,9 @@ class McpClient:
             is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
             if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
                 raise                           # in all others nothing was run
-        link = self._linked(session)
         if code == _HEADERS_DIFFER and method == "tools/call":
             self.list_tools()                   # which says what the headers have to repeat
-        return link.ask(method, params, deadline)
+        return self._linked(session).ask(method, params, deadline)
 
     def _linked(self, lost: Any = None) -> Any:
         """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
@@ -7498,9 +7449,7 @@ class McpClient:
         import weakref
         deadline = time.monotonic() + self.start_timeout
         if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
-            if isinstance(self._link, _Pipe):
-                raise McpError(_FORKED)
-            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
+            self._process, self._lock, self._link = os.getpid(), threading.Lock(), None
         with self._lock:
             if self._closed:
                 raise McpError("the client is closed")
@@ -7508,11 +7457,11 @@ class McpClient:
                 raise ToolTimeoutError("the server gave no answer within the timeout")
             if self._link is None or self._link.fault:
                 self._end()
-                self._link = self._connect(*self._hooks)
+                self._link = self._connect()
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
             if self._link.session is lost:
-                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
+                greeting = _caught(self._link.greet, deadline)
                 if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
                 self.server = greeting.get()
@@ -7538,13 +7487,14 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     if is_structured and not _is_said(structured, texts):
         parts.append(_write_json(structured))
+    text = _printable("\n".join(parts))
     if result.get("isError"):
-        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+        raise ToolError(text or "Error: the tool failed without saying why.")
     if output:
         faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
-    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+    return Answer(text, structured if is_structured else blocks)
 
 
 def _is_said(structured: Any, texts: list[Any]) -> bool:
@@ -7555,23 +7505,14 @@ def _is_said(structured: Any, texts: list[Any]) -> bool:
     return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
-def _mcp_tool(client: McpClient, row: _Message, name: str) -> Tool:
-    if not isinstance(row.get("name"), str):
-        raise McpError("has no name")
-    execution = row.get("execution")
-    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-        raise McpError(_TASK_ONLY)
-    client._mirror(row)
+def _mcp_tool(client: Any, row: _Message, fault: str, name: str) -> Tool:
+    is_task = _caught(lambda: row["execution"]["taskSupport"]).value == "required"
+    if fault or is_task or not isinstance(row.get("name"), str):
+        raise McpError(fault or (_TASK_ONLY if is_task else "has no name"))
     metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-    output = None
-    with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
-        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+    output = _caught(Validator, row.get("outputSchema")).value      # None where nobody can read it
     return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                 lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
-
-
-def _unreachable(reason: str, name: str) -> Tool:
-    raise McpError(reason)
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
@@ -7588,11 +7529,11 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
         try:
             client = entry if isinstance(entry, McpClient) else McpClient(entry, **options)
             rows += [(f"{server}-{row.get('name')}" if are_many else f"{row.get('name')}",
-                      functools.partial(_mcp_tool, client, row)) for row in client._rows()]
+                      functools.partial(_mcp_tool, client, row, fault)) for row, fault in client._rows()]
         except ToolRegError as error:
             if not are_many:
                 raise
-            rows.append((server, functools.partial(_unreachable, str(error))))      # a traceback would hold the client
+            rows.append((server, functools.partial(_mcp_tool, None, {}, str(error))))
     return _make_tools("mcp", rows)
 
 
@@ -7611,13 +7552,11 @@ LAST_SECONDS = 1.5          # for the calls that still run when the client close
 _STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
 _META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
-_WHOLE = {"resultType": "complete"}
-_WHOLE_NOW = {**_WHOLE, "ttlMs": 0, "cacheScope": "private"}            # tools may change, and nobody is told
+_FRESH = {"ttlMs": 0, "cacheScope": "private"}          # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
 _HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_WHEN_REFUSED = (("Connection", "close"), ("Allow", "POST"), ("WWW-Authenticate", "Bearer"))    # a body stays unread
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 _Rpc = dict[str, Any]       # an object of JSON-RPC
@@ -7631,17 +7570,12 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
 @functools.lru_cache(1024)
 def _output_of(tool: Tool, revision: str) -> Validator | None:
     """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
-    output = _caught(lambda: Validator(_written_by(inspect.unwrap(tool.func)))).value
-    kind = output.schema.get("type") if output else "string"
-    is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
-    return output if is_told else None
-
-
-def _written_by(func: Any) -> dict[str, Any]:
-    given = _FIND_HINTS[-1](func)["return"]
-    written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
-    schema: dict[str, Any] = _map_schema(written(mode="serialization") if written else schema_of(given), _as_written)
-    return schema
+    returns = _caught(lambda: _FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]).value
+    written = getattr(returns, "model_json_schema", None)       # pydantic writes otherwise than it reads
+    schema = _caught(lambda: written(mode="serialization") if written else schema_of(returns)).value
+    output: Any = _caught(lambda: Validator(_map_schema(schema, _as_written))).value
+    kind = "null" if output is None or output.is_valid(None) else output.schema.get("type")
+    return output if kind == "object" or (revision == _STATELESS and kind not in ("string", "null")) else None
 
 
 def _as_written(schema: Any) -> Any:
@@ -7664,9 +7598,9 @@ class _RpcError(Exception):
     """Be (the status of HTTP, the error) that answer a request."""
 
 
-def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any) -> None:
+def _insist(is_so: Any, code: int, message: str, status: int = 400, **more: Any) -> None:
     if not is_so:
-        raise _RpcError(status, {"code": code, "message": message, **({"data": data} if data else {})})
+        raise _RpcError(status, {"code": code, "message": message, **more})
 
 
 def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
@@ -7676,11 +7610,10 @@ def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
     usual = wished if wished in _GREETED else headers.get("mcp-protocol-version", _GREETED[0])
     revision = meta.get(_META_NEEDED[0], usual)
     _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
-            supported=[*_SERVED], requested=str(revision))
+            data={"supported": [*_SERVED], "requested": str(revision)})
     if revision == _STATELESS:
         _insist(meta.keys() >= {*_META_NEEDED}, -32602, f"params._meta: must have {_listed(_META_NEEDED)}")
-        said = {"mcp-protocol-version": revision, "mcp-method": method,
-                "mcp-name": params.get("name") if method == "tools/call" else None}
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": params.get("name")}
         wrong = [name for name in said if headers and said[name] not in (None, str(headers.get(name)).strip())]
         _insist(not wrong, -32020, f"{_listed(wrong)}: the header does not say what the message says")
     return str(revision)
@@ -7696,17 +7629,16 @@ class _Desk:
     def serve(self) -> None:
         """Run the calls that are bound to this thread, until None comes for one, or Ctrl-C."""
         import queue
-        while True:
+        call: Any = bool
+        while call:
             with contextlib.suppress(queue.Empty):          # Windows hears no Ctrl-C while it waits
                 call, box = self.bound.get(timeout=1.0)
-                if call is None:
-                    return
                 box.put(outcome := _caught(call))
                 if isinstance(outcome.error, KeyboardInterrupt):
                     return
 
     def answer(self, line: bytes, headers: Any) -> tuple[int, bytes]:
-        """Give (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+        """Give (the status of HTTP, one line of JSON), which is empty where nothing was asked."""
         import traceback
         known, status = None, 200
         try:
@@ -7721,29 +7653,31 @@ class _Desk:
             method, params = message.get("method"), message.get("params", {})
             _insist(known is not None and type(method) is str and isinstance(params, dict), -32600, _NO_REQUEST)
             revision = _revision_of(str(method), params, headers)
-            reply, more = _SERVED[revision].get(str(method), (None, {}))
+            methods, is_new = _SERVED[revision], revision == _STATELESS
             # older clients take 404 for a lost session
-            _insist(reply, -32601, f"there is no method {_shown(method)}", 404 if revision == _STATELESS else 200)
-            part = {"result": {**reply(self, params, revision), **more}}
+            _insist(method in methods, -32601, f"there is no method {_shown(method)}", 404 if is_new else 200)
+            whole = {"resultType": "complete"} if is_new else {}
+            part = {"result": {**methods[str(method)](self, params, revision), **whole}}
         except _RpcError as refused:
             status, part = refused.args[0], {"error": refused.args[1]}
         except BaseException as error:          # a hook failed, or a tool wants the program to end
-            traceback.print_exception(type(error), error, error.__traceback__)
+            traceback.print_exception(error)
             part = {"error": {"code": -32603, "message": f"internal error: {type(error).__name__}"}}
-        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode() + b"\n"
 
     def list_tools(self, params: _Rpc, revision: str) -> _Rpc:
         rows = self.registry.get_schemas(api_format="mcp")
         for row in rows:
             if output := _output_of(self.registry[row["name"]], revision):
                 row["outputSchema"] = output.schema
-        return {"tools": rows}
+        return {"tools": rows, **_FRESH}
 
     def call_tool(self, params: _Rpc, revision: str) -> _Rpc:
         import queue
-        name, arguments = str(params.get("name")), params.get("arguments")
-        is_call = params.get("name") == name and isinstance(arguments, (dict, type(None)))
-        _insist(is_call, -32602, "name: must be text, and arguments an object")
+        name: Any = params.get("name")
+        arguments: Any = params.get("arguments")
+        _insist(isinstance(name, str) and isinstance(arguments, (dict, type(None))), -32602,
+                "name: must be text, and arguments an object")
         tool, box = self.registry.get_tool(name), queue.SimpleQueue[Any]()
         call: Any = functools.partial(self.context.copy().run, self.registry.invoke, name, arguments or {})
         if tool and not tool.metadata.parallel:
@@ -7760,12 +7694,11 @@ class _Desk:
         return {"content": blocks, "isError": is_error, **structured}
 
 
-_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
-    _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
-                 "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
-    **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
-                               "ping": (lambda *_: {}, {}), "initialize": (
-        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision}, {})})}
+_TOOLS = {"tools/list": _Desk.list_tools, "tools/call": _Desk.call_tool}
+_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> what answers
+    _STATELESS: {**_TOOLS, "server/discover": lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT, **_FRESH}},
+    **dict.fromkeys(_GREETED, {**_TOOLS, "ping": lambda *_: {}, "initialize": (
+        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision})})}
 
 
 def _serve_pipes(desk: _Desk) -> None:
@@ -7779,7 +7712,7 @@ def _serve_pipes(desk: _Desk) -> None:
     def reply(line: bytes) -> None:
         _, said = desk.answer(line, {})
         with turn:
-            _caught(replies.writelines, [said, b"\n"] if said else [])          # in vain where the client has gone
+            _caught(replies.write, said)        # in vain where the client has gone
             _caught(replies.flush)
         places.release()
 
@@ -7793,7 +7726,7 @@ def _serve_pipes(desk: _Desk) -> None:
         deadline = time.monotonic() + LAST_SECONDS
         for _ in range(MAX_SERVED):             # all places are free when all calls are answered
             places.acquire(timeout=max(0.0, deadline - time.monotonic()))
-        desk.bound.put((None, None))
+        desk.bound.put((None, desk.bound))
 
     _on_daemon(listen)
     desk.serve()
@@ -7815,11 +7748,11 @@ def _refusal_of(request: Any, size: int, token: str | None) -> int:
     return next((status for status, is_refused in refusals.items() if is_refused), 0)
 
 
-def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
+def _serve_http(desk: _Desk, host: str, port: int, token: str | None) -> None:
     import http.server
     import socket
     import threading
-    host, places = place[1], threading.Semaphore(MAX_SERVED)
+    places = threading.Semaphore(MAX_SERVED)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = default_request_version = "HTTP/1.1"
@@ -7842,9 +7775,10 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
             status, line = (refusal, b"") if refusal else desk.answer(body, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(line))),
-                           *(_WHEN_REFUSED if refusal else ())):
-                self.send_header(*header)
+            more = {"Connection": "close", "Allow": "POST", "WWW-Authenticate": "Bearer"}   # a body stays unread
+            about = {"Content-Type": "application/json", "Content-Length": len(line), **(more if refusal else {})}
+            for name, value in about.items():
+                self.send_header(name, str(value))
             self.end_headers()
             self.wfile.write(line)
             self.wire.deadline = time.monotonic() + MESSAGE_SECONDS     # for the next, however slowly it drips
@@ -7857,7 +7791,7 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
     class Server(http.server.ThreadingHTTPServer):
         address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
-    with Server((host.strip("[]"), int(place[2])), Handler) as server:
+    with Server((host.strip("[]"), port), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
         _on_daemon(server.serve_forever)
         _caught(desk.serve)
@@ -7879,7 +7813,7 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError(_OPEN_DOOR.format(place[1]))
     with contextlib.suppress(KeyboardInterrupt):
         if place:
-            _serve_http(_Desk(registry), place, token)
+            _serve_http(_Desk(registry), place[1], int(place[2]), token)
         else:
             _serve_pipes(_Desk(registry))
 
