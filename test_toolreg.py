@@ -5644,29 +5644,94 @@ class Says:
         self.__dict__.update(said)
 
 
-class Predicate(Says):
-    """Be named as a note of annotated-types."""
-
-
-class AfterValidator(Says):
-    """Be named as a note of pydantic."""
-
-
-class BeforeValidator(Says):
-    """Be named as a note of pydantic."""
+Predicate, AfterValidator, BeforeValidator = (          # which are known by their names
+    type(name, (Says,), {}) for name in ("Predicate", "AfterValidator", "BeforeValidator"))
 
 
 class Field(Says):
     """Is like what pydantic's `Field(...)` gives, as far as we look."""
 
-    default = ...
-    default_factory = None
+    default, default_factory = ..., None
 
     def is_required(self):
         return self.default is ... and self.default_factory is None
 
     def get_default(self, call_default_factory):
         return self.default_factory() if self.default_factory else self.default
+
+
+@dataclasses.dataclass(init=False)
+class CheckedLike:
+    """Is like a dataclass of pydantic, as far as we look."""
+
+    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
+    shade: Shade
+
+    __pydantic_fields__ = {
+        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
+        "shade": Field(alias="colour", default=Shade.DARK),
+    }
+    def __init__(self, size, colour=Shade.DARK):
+        self.size, self.shade = size, colour
+
+
+DAY_1 = datetime.date(2020, 1, 1)
+
+
+@pytest.mark.parametrize("annotation, schema, wire, value", [  # as in TYPES
+    (Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
+     {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2}, 4, 4),
+    (Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
+     {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"}, "a", "a"),
+    (Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
+     array_of(INTEGER, maxItems=3, description="Some."), [], []),
+    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
+    (Annotated[Optional[datetime.date], Says(ge=DAY_1)], None, None, None),
+    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
+    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
+    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
+    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
+])
+def test_a_note_is_said_in_the_schema_where_json_can(annotation, schema, wire, value):
+    test_a_type_has_this_schema_and_its_json_is_read_so(annotation, schema, wire, value)
+
+
+@pytest.mark.parametrize("annotation, wire, error", [
+    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", '"-5" is not greater than 0'),
+    (Annotated[datetime.date, Says(ge=DAY_1)], "2019-12-31", '"2019-12-31" is less than 2020-01-01'),
+    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
+     '"0.7" is not a multiple of 0.5'),
+    (Annotated[decimal.Decimal, Says(le=1)], "2", '"2" is greater than 1'),
+    (Annotated[decimal.Decimal, Says(lt=1)], "1", '"1" is not less than 1'),
+    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", '"1.23" has more digits than 2'),
+    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23", '"1.23" has more decimal places than 1'),
+    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
+     "is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"),
+    (Annotated[bytes, Says(max_length=2)], "YWJj", '"YWJj" is longer than 2'),
+    (Annotated[set[int], Says(min_length=2)], [1, 1], "[1, 1] is shorter than 2"),
+    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, "1 is not greater than 1"),
+    (Annotated[float, Says(ge=math.inf)], 5.0, "5.0 is less than Infinity"),
+    (Annotated[str, Predicate(func=str.islower)], "B", '"B" is refused (by islower)'),
+    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, "is refused (KeyError: 0)"),
+])
+def test_a_limit_or_check_that_json_cannot_say_is_kept_by_reading(annotation, wire, error):
+    test_what_cannot_be_read_is_told_completely_and_located(list[annotation], [wire], [f"[0]: {error}"])
+
+
+@pytest.mark.parametrize("annotation, problem", [
+    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
+    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
+    (Annotated[str, Says(min_length=-1)], "minLength: "),
+])
+def test_a_note_that_cannot_be_kept_to_is_refused(annotation, problem):
+    test_what_has_no_json_form_is_refused_with_what_to_write(annotation, problem)
+
+
+@of("types")
+def test_a_dataclass_of_pydantic_keeps_to_its_fields_and_checks_itself():
+    assert from_json(CheckedLike, {"size": 1.0, "colour": "light"}) == CheckedLike(1, Shade.LIGHT)
+    test_what_cannot_be_read_is_told_completely_and_located(CheckedLike, {"size": 0, "colour": "x"}, [
+        "size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"'])
 
 
 def test_without_the_chapter_notes_are_refused_by_its_name(tmp_path, monkeypatch):
@@ -5707,12 +5772,6 @@ def test_functions_in_notes_are_called_with_what_was_read_or_refused():
 def annotated_with(note):
     def func(n: Annotated[int, note]): ...
     return func
-
-
-def test_a_limit_that_json_cannot_say_is_refused_or_checked_by_reading():
-    assert schema_of(Annotated[float, Says(ge=0, lt=math.inf)]) == {"type": "number", "minimum": 0}
-    with pytest.raises(ToolArgumentError, match="5.0 is less than Infinity"):
-        from_json(Annotated[float, Says(ge=math.inf)], 5.0)
 
 
 def test_a_field_as_a_default_is_read():
@@ -5862,21 +5921,6 @@ class OddPydanticLike(PydanticLike):
         return {"type": "object", "properties": {"name": {"pattern": "("}}}
 
 
-@dataclasses.dataclass(init=False)
-class CheckedLike:
-    """Is like a dataclass of pydantic, as far as we look."""
-
-    size: Annotated[int, AfterValidator(func=lambda size: size + 1)]       # pydantic itself would call it
-    shade: Shade
-
-    __pydantic_fields__ = {
-        "size": Field(alias=None, metadata=[Says(ge=1)], description="How big."),
-        "shade": Field(alias="colour", default=Shade.DARK),
-    }
-    def __init__(self, size, colour=Shade.DARK):
-        self.size, self.shade = size, colour
-
-
 @dataclasses.dataclass
 class DayBox(Box[datetime.date]):
     note: str = ""
@@ -5914,24 +5958,6 @@ FURTHER_TYPES = [  # as in TYPES
     (dict[bool, None], None, {"true": None}, {True: None}),
     (dict[tuple[int, int], int], None, {"[1, 2]": 3}, {(1, 2): 3}),
     (dict[datetime.date, str], None, {"2024-05-01": "a"}, {datetime.date(2024, 5, 1): "a"}),
-    (
-        Annotated[int, Says(gt=0, le=9, multiple_of=2, lt=None)],
-        {"type": "integer", "exclusiveMinimum": 0, "maximum": 9, "multipleOf": 2},
-        4,
-        4,
-    ),
-    (
-        Annotated[Optional[str], Says(min_length=1, max_length=None, pattern=re.compile("^a"))],
-        {"anyOf": [STRING, NULL], "minLength": 1, "pattern": "^a"},
-        "a",
-        "a",
-    ),
-    (
-        Annotated[list[int], Says(metadata=[Says(max_length=3)], description="Some.")],
-        array_of(INTEGER, maxItems=3, description="Some."),
-        [],
-        [],
-    ),
     (T, {}, 5.0, 5.0),
     (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     ("list[int]", array_of(INTEGER), [5.0], [5]),
@@ -5946,18 +5972,6 @@ FURTHER_TYPES = [  # as in TYPES
     (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
     (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
     (SubTwice, None, {"item": [1.0], "third": 3.0}, SubTwice([1], [], 3)),
-    (
-        CheckedLike,
-        None,
-        {"size": 1.0, "colour": "light"},
-        CheckedLike(1, Shade.LIGHT),
-    ),
-    (Annotated[decimal.Decimal, Says(gt=0)], text_with(format="decimal"), "0.1", decimal.Decimal("0.1")),
-    (Annotated[Optional[datetime.date], Says(ge=datetime.date(2020, 1, 1))], None, None, None),
-    (Annotated[bytes, Says(max_length=3)], BYTES, "YWJj", b"abc"),
-    (Annotated[Union[decimal.Decimal, bool, list], Says(le=9, max_length=1)], None, True, True),
-    (Annotated[Union[datetime.date, int], Says(gt=0)], None, "2024-05-01", datetime.date(2024, 5, 1)),
-    (Annotated[int, Says(gt=decimal.Decimal(1), __call__=1, lt=len)], INTEGER, 2, 2),
 ]
 
 
@@ -5968,9 +5982,6 @@ def test_a_further_type_has_this_schema_and_its_json_is_read_so(annotation, sche
 
 @pytest.mark.parametrize("annotation, problem", [
     (dict[tuple[Any, int], int], "has no JSON form (write"),
-    (Annotated[str, Says(pattern=r"\A\d+")], "is not a supported pattern"),
-    (Annotated[int, Says(ge="x")], 'minimum: is not a number (was "x")'),
-    (Annotated[str, Says(min_length=-1)], "minLength: "),
     ("Nowhere", "name 'Nowhere' is not defined"),
     (list["Nowhere"], "name 'Nowhere' is not defined"),
 ])
@@ -5989,26 +6000,7 @@ def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
         ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
     ),
     (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
-    (Annotated[decimal.Decimal, Says(metadata=[Says(gt=0)])], "-5", ['(root): "-5" is not greater than 0']),
-    (list[Annotated[datetime.date, Says(ge=datetime.date(2020, 1, 1))]], ["2020-01-01", "2019-12-31"],
-     ['[1]: "2019-12-31" is less than 2020-01-01']),
-    (Annotated[datetime.timedelta, Says(lt=datetime.timedelta(1))], "P1D",
-     ['(root): "P1D" is not less than P1DT0H0M0S']),
-    (Annotated[Optional[decimal.Decimal], Says(le=1, multiple_of=decimal.Decimal("0.5"))], "0.7",
-     ['(root): "0.7" is not a multiple of 0.5']),
-    (Annotated[decimal.Decimal, Says(le=1)], "2", ['(root): "2" is greater than 1']),
-    (Annotated[decimal.Decimal, Says(max_digits=2)], "1.23", ['(root): "1.23" has more digits than 2']),
-    (Annotated[decimal.Decimal, Says(decimal_places=1)], "1.23",
-     ['(root): "1.23" has more decimal places than 1']),
-    (Annotated[datetime.datetime, Says(gt=datetime.datetime(2020, 1, 1))], "2024-05-01T10:30Z",
-     ["(root): is refused (TypeError: can't compare offset-naive and offset-aware datetimes)"]),
-    (Annotated[bytes, Says(max_length=2)], "YWJj", ['(root): "YWJj" is longer than 2']),
-    (Annotated[set[int], Says(min_length=2)], [1, 1], ["(root): [1, 1] is shorter than 2"]),
-    (Annotated[int, Says(gt=decimal.Decimal(1))], 1, ["(root): 1 is not greater than 1"]),
-    (list[Annotated[str, Predicate(func=str.islower)]], ["a", "B"], ['[1]: "B" is refused (by islower)']),
-    (Annotated[int, AfterValidator(func={}.__getitem__)], 0, ["(root): is refused (KeyError: 0)"]),
     (DayBox, {"item": "x"}, ['item: "x" is not a date']),
-    (CheckedLike, {"size": 0, "colour": "x"}, ["size: 0 is less than 1", 'colour: "x" is not one of "light", "dark"']),
     (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
 ])
 def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
@@ -6205,7 +6197,7 @@ def test_without_the_chapter_its_types_keys_and_names_are_refused_by_its_name(tm
     core = load_copy(without({"types"}), tmp_path, monkeypatch)
     needs = 'needs the chapter "types" (cut from this copy)'
     for annotation, subject in [
-            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (CheckedLike, "CheckedLike"), (Box[int], "Box[int]"),
+            (PydanticLike, "PydanticLike"), (AttrsLike, "AttrsLike"), (Box[int], "Box[int]"),
             (DayBox, "DayBox.item: ~T"), (Box, "Box"), (T, "~T"), (dict[int, str], "dict[int, str]"),
             (dict[Shade, int], "dict[test_toolreg.Shade, int]"), (Alias("Tree", int), ">"),
             (datetime.timedelta, "datetime.timedelta"), (list[fractions.Fraction], "fractions.Fraction"),
@@ -6353,8 +6345,6 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
             ['parameters: "days" is filled in by the program (leave it out)'],
         ),
         (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
-        (lambda place=Field(): place, {"parameters": {"properties": {}}},       # noqa: B008
-         ['parameters: "place" is missing, and the function needs it']),
 ])
 def test_parameters_that_do_not_suit_the_function_are_refused_with_all_problems(func, options, problems):
     with pytest.raises(ToolDefinitionError) as caught:

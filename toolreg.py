@@ -1276,7 +1276,7 @@ class _Field:
         self.name, self.annotation, self.default, self.text = name, annotation, default, text
         self.notes: tuple[Any, ...] = ()                    # as in Annotated
         self.make_default: Callable[[], Any] | None = None  # for each call, where the function itself would not
-        if hasattr(type(default), "is_required"):           # pydantic's `Field(...)`: a note that may hold the real one
+        if default is not _REQUIRED and hasattr(type(default), "is_required"):      # as pydantic's `Field(...)`
             self.notes, self.default = (default,), _REQUIRED
             if not default.is_required():
                 self.default = default.default if default.default_factory is None else _SOME_DEFAULT
@@ -1295,11 +1295,10 @@ def _made(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     try:
         return make(*args, **kwargs)
     except Exception as error:
-        problem: Any = error
-    try:                                            # some, as pydantic's, list what is wrong, with places
-        unfit = _unfit(*[ValidationError(each["msg"], each["loc"]) for each in problem.errors()])
-    except Exception:
-        unfit = _unfit(f"is refused ({_error_text(problem)})")
+        unfit = _unfit(f"is refused ({_error_text(error)})")
+        with contextlib.suppress(Exception):        # some, as pydantic's, list what is wrong, with places
+            errors = error.errors()                 # type: ignore[attr-defined]
+            unfit = _unfit(*[ValidationError(each["msg"], each["loc"]) for each in errors])
     raise unfit
 
 
@@ -1323,10 +1322,11 @@ def _reads_items(construct: Callable[[Iterable[Any]], Any], readers: Iterable[_R
 
 def _reads_fields(readers: Mapping[str, _Reader], rest: _Reader = _as_it_is) -> _Reader:
     """Make the reader of an object: it gives a copy with each value read; `rest` reads those of other names."""
-    if rest is _as_it_is and all(read is _as_it_is for read in readers.values()):
-        return _as_it_is
-    return lambda value: _read_parts(dict(value), [
-        (name, read) for name in value if (read := readers.get(name, rest)) is not _as_it_is])
+    if rest is not _as_it_is:
+        return lambda value: _read_parts(dict(value), [(name, readers.get(name, rest)) for name in value])
+    needed = {name: read for name, read in readers.items() if read is not _as_it_is}
+    return (lambda value: _read_parts(dict(value), [
+        (name, read) for name, read in needed.items() if name in value])) if needed else _as_it_is
 
 
 def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
@@ -1336,11 +1336,12 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it.
-
-    What it makes of a part is kept until the whole is read: each member would read all that is below once more.
-    """
-    running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made)}
+    """Make the reader of a union: the first member that the value fits and that can read it does."""
+    others = [form for form in members if form.schema != _NULL]
+    if len(others) == 1:
+        return lambda value: None if value is None else others[0].read(value)
+    # {id of a part: (the part, lest its id is used again, made)}: each member would read all that is below once more
+    running = _thread._local()
 
     @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
@@ -1515,6 +1516,7 @@ def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
 _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
 _hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_signature_of_class: Any = functools.lru_cache(maxsize=512)(inspect.signature)
 # where a name in annotations is not found, the last one is asked; the first gives them as they stand: texts are refused
 _FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_annotations(thing, **_LENIENT)]
 
@@ -1534,27 +1536,19 @@ def _fields_of(cls: Any) -> list[_Field]:
     if issubclass(cls, dict):
         return [_Field(name, annotation, _REQUIRED if _is_required(cls, name, annotation) else _SOME_DEFAULT)
                 for name, annotation in hints.items()]
-    return [_Field(name, hints.get(name, annotation), default)
-            for name, annotation, default in _constructor_fields(cls)]
-
-
-@functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
-    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
     factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
-    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
-            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
+    return [_Field(name, hints.get(name, each.annotation),
+                   _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in _signature_of_class(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
 def _is_required(typed_dict: Any, name: str, annotation: Any) -> bool:
-    required: bool = name in typed_dict.__required_keys__
-    while (word := _full_name(typing.get_origin(annotation))) in _QUALIFIERS:
-        required = word == "typing.Required" or (required and word != "typing.NotRequired")
-        annotation = typing.get_args(annotation)[0]
-    return required
+    word = _full_name(typing.get_origin(annotation))
+    if word in ("typing.ReadOnly", "typing.Annotated"):
+        return _is_required(typed_dict, name, annotation.__args__[0])
+    return word == "typing.Required" or (word != "typing.NotRequired" and name in typed_dict.__required_keys__)
 
 
-_QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
 _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
 
 
@@ -1634,11 +1628,10 @@ class _Builder:
 
     def form(self, annotation: Any) -> _Form:
         """Give the form of a type as a part of this schema."""
+        annotation = type(None) if annotation is None else annotation
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
             return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
-        if annotation is None:
-            return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
@@ -1746,10 +1739,11 @@ class _Builder:
         try:
             if self.foreign:                        # a schema of our own needs no check
                 Validator(whole)
-            for place, wire in self.defaults:
-                plain = place.keys() <= {"type", "description"} and place.get("type") == _SCALARS.get(type(wire))
-                if plain or wire is None or is_valid(wire, {**place, "$defs": self.definitions}):
-                    place["default"] = wire
+            for part, wire in self.defaults:        # whether a plain one fits is seen at once
+                plain = part.keys() <= {"type", "enum", "description"} and part.get("type") == _SCALARS.get(type(wire))
+                fits = wire is None or (plain and wire in part.get("enum", (wire,)))
+                if fits or is_valid(wire, {**part, "$defs": self.definitions}):
+                    part["default"] = wire
         except SchemaError as error:
             self.problems.append(str(error))
         return whole
@@ -1836,7 +1830,7 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_LISTS = {kind + word for kind in ("", "keyword ", "other ") for word in ("args", "arguments", "params", "parameters")}
+_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
@@ -1914,9 +1908,7 @@ class _Takes:
 
 
 def _unwrapped(func: Any) -> Any:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+    return _unwrapped(func.func) if isinstance(func, functools.partial) else func
 
 
 def _name_of(func: Any) -> str:
@@ -1960,11 +1952,6 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
                 takes.hidden.add(name)
             if name not in takes.hidden:
                 takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
-    _check_taken(takes, parameters, build)
-    return takes
-
-
-def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
     first = next(iter(takes.offered), None)
     if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
         build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
@@ -1973,6 +1960,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
+    return takes
 
 
 # --- a function as a tool
@@ -2029,11 +2017,11 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
         values = read(arguments)
         kwargs = {**{name: make() for name, make in held.items() if name not in values}, **values}
-        given = {name: given[name] for name in takes.declared if name in given}
         lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
         if lacking:
             raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
-        for name, value in {**takes.injected, **given}.items():
+        injected = {**takes.injected, **{name: given[name] for name in takes.declared if name in given}}
+        for name, value in injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
@@ -4518,7 +4506,7 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
     def fits(value: Any) -> bool:
         try:
             return value is None or holds(value, limit)
-        except TypeError:
+        except Exception:
             if said:
                 return True                             # the limit is about another member of the union
             raise
@@ -4553,7 +4541,7 @@ _NOTES.insert(0, (lambda note: True, _with_note))
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 notes
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
@@ -4573,22 +4561,13 @@ _WRITERS_BY_SHAPE[:0] = [
 
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
+    """Give the annotations of a function or class."""
     hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
-
-
-def _type_parameters(owner: Any) -> dict[str, Any]:
-    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
-    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
-    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
-        around.append(getattr(around[-1], name, None))
-    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
-    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
@@ -4601,7 +4580,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    """Give what names may mean: in running functions, a closure, its module; type parameters (PEP 695) come first."""
     names: dict[str, Any] = {}
     frame: Any = sys._getframe()
     while frame:
@@ -4613,7 +4592,9 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names | _type_parameters(owner)
+    bound = getattr(owner, "__self__", None)
+    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), owner)]
+    return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
 
 
 def _not_found(error: Any, args: Any, build: _Builder) -> _Form:
@@ -4853,7 +4834,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-_PARAMETERS += [(lambda given: isinstance(given, Mapping), _from_contract), (lambda given: True, _from_class)]
+_PARAMETERS.extend([(lambda given: isinstance(given, Mapping), _from_contract), (lambda given: True, _from_class)])
 
 
 # ---------------------------------------------------------------------------
