@@ -2031,60 +2031,41 @@ SPHINX = """Do.
     """
 
 
-@pytest.mark.parametrize(
-    "text, description, texts",
-    [
-        (None, "", {}),
-        ("", "", {}),
-        ("  Add: two numbers. ", "Add: two numbers.", {}),
-        ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
-        (
-            GOOGLE,
-            "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.",
-            {
-                "title": 'Name, e.g. "Ada (2nd ed.): notes".',
-                "page": "Page number, default: 1.",
-                "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything',
-                "raw": "Keep the markup, spaces and all.",
-                "names": "More.",
-                "limit": "Most results.",
-            },
-        ),
-        (
-            NUMPY,
-            "Scale a point.\n\nSlowly.",
-            {
-                "x": "Coordinates in metres.",
-                "y": "Coordinates in metres.",
-                "factor": "Multiplier: default 1.",
-                "mode": "Rounding mode.",
-            },
-        ),
-        # text is not a field because a role stands at the beginning of its line
-        ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
+@pytest.mark.parametrize("text, description, texts", [
+    (None, "", {}),
+    ("  Add: two numbers. ", "Add: two numbers.", {}),
+    ("Add.\n\n    Both: numbers.\n    ", "Add.\n\nBoth: numbers.", {}),
+    (GOOGLE, "Fetch a text.\n\nNote:\n    Not too often: it costs.\n\nLast words.", {
+            "title": 'Name, e.g. "Ada (2nd ed.): notes".', "page": "Page number, default: 1.",
+            "mode": 'One of:\n- "fast": quick look\n- "deep": slow: reads everything',
+            "raw": "Keep the markup, spaces and all.", "names": "More.", "limit": "Most results."}),
+    (NUMPY, "Scale a point.\n\nSlowly.", {
+            "x": "Coordinates in metres.", "y": "Coordinates in metres.", "factor": "Multiplier: default 1.",
+            "mode": "Rounding mode."}),
+    # text is not a field because a role stands at the beginning of its line
+    ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
          "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
-        (r"""Do.
+    (r"""Do.
 
     :param \*\*more: More.
     :param dict[str, int] x: The x.
     :raises json.JSONDecodeError: never
     :Returns: it
     """, "Do.", {"more": "More.", "x": "The x."}),
-        # lists of parameters as people write them, too
-        ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
+    # lists of parameters as people write them, too
+    ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
          "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
-        ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
+    ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
          "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
-        ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
+    ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
          {"mode": "One of:\n- fast: quick", "last": "It."}),
-        ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
-        # a docstring that begins with its section
-        ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
-        ("Args:\n        x: The x.\n\n    Returns:\n        It.\n    ", "", {"x": "The x."}),
-        ("Do.\r\n\r\nArgs:\r\n    x: The x.\r\n", "Do.", {"x": "The x."}),
-        (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
-    ],
-)
+    ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
+    # a docstring that begins with its section
+    ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
+    ("Args:\n        x: The x.\n\n    Returns:\n        It.\n    ", "", {"x": "The x."}),
+    ("Do.\r\n\r\nArgs:\r\n    x: The x.\r\n", "Do.", {"x": "The x."}),
+    (SPHINX, "Do.\n\nLast words.", {"x": "The x of it.", "y": "The y.", "z": "The z: it is last."}),
+])
 def test_a_docstring_is_split_into_description_and_parameters(text, description, texts):
     assert parse_docstring(text) == (description, texts)
 
@@ -2174,50 +2155,42 @@ def bound_and_called(func, arguments, **options):
     return func(*args, **kwargs)
 
 
-@pytest.mark.parametrize(
-    "func, description, names, required",
-    [
-        (forecast, "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
-        (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]),
-        (Counter.label, "Make a label.", ["text"], []),
-        (Counter.double, "", ["number"], ["number"]),
-        (Counter(1), "Greet.", ["who"], ["who"]),
-        (Search(), "Search the web.", ["query"], ["query"]),
-        (functools.partial(Search()), "Search the web.", ["query"], ["query"]),
-        (Unsaid(), "", ["query"], ["query"]),
-        (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
-        (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
-        (through_a_wrapper(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (functools.lru_cache(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
-        (functools.partial(through_a_wrapper(forecast), days=3), "Look.", ["place", "unit", "when"], ["place"]),
-        (raised, "", ["base", "exponent", "digits"], ["base"]),
-        (lambda x, y=1: x, "", ["x", "y"], ["x"]),
-        (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
-    ],
-    ids=lambda each: getattr(each, "__name__", ""),
-)
+@pytest.mark.parametrize("func, description, names, required", [
+    (forecast, "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (Counter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+    (SubCounter(1).add, "Add to the counter.", ["amount"], ["amount"]),
+    (Counter.label, "Make a label.", ["text"], []),
+    (Counter.double, "", ["number"], ["number"]),
+    (Counter(1), "Greet.", ["who"], ["who"]),
+    (Search(), "Search the web.", ["query"], ["query"]),
+    (functools.partial(Search()), "Search the web.", ["query"], ["query"]),
+    (Unsaid(), "", ["query"], ["query"]),
+    (functools.partial(forecast, days=3), "Look.", ["place", "unit", "when"], ["place"]),
+    (functools.partial(forecast, "Oslo"), "Look.", ["days", "unit", "when"], []),
+    (through_a_wrapper(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (functools.lru_cache(forecast), "Look.", ["place", "days", "unit", "when"], ["place"]),
+    (functools.partial(through_a_wrapper(forecast), days=3), "Look.", ["place", "unit", "when"], ["place"]),
+    (raised, "", ["base", "exponent", "digits"], ["base"]),
+    (lambda x, y=1: x, "", ["x", "y"], ["x"]),
+    (math.sqrt, math.sqrt.__doc__, ["x"], ["x"]),
+], ids=lambda each: getattr(each, "__name__", ""))
 def test_whatever_can_be_called_says_what_it_takes(func, description, names, required):
     said, schema, _ = toolreg._form_of_function(func, name="f")
     assert (said, list(schema["properties"]), schema.get("required", [])) == (description, names, required)
     assert schema["additionalProperties"] is False
 
 
-@pytest.mark.parametrize(
-    "func, arguments, result",
-    [
-        (forecast, {"place": "a"}, ("a", 1, "c", None)),
-        (forecast, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
-        (Counter(1).add, {"amount": 2}, 3),
-        (functools.partial(forecast, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
-        (raised, {"base": 2}, (2, 2.0, (), 0)),
-        (raised, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
-        (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})),
-        (math.sqrt, {"x": 4}, 2.0),
-        (through_a_wrapper(forecast), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-    ids=lambda each: getattr(each, "__name__", ""),
-)
+@pytest.mark.parametrize("func, arguments, result", [
+    (forecast, {"place": "a"}, ("a", 1, "c", None)),
+    (forecast, {"place": "a", "days": 2.0, "when": "2024-05-01"}, ("a", 2, "c", datetime.date(2024, 5, 1))),
+    (Counter(1).add, {"amount": 2}, 3),
+    (functools.partial(forecast, "Oslo", days=3), {"unit": "f"}, ("Oslo", 3, "f", None)),
+    (raised, {"base": 2}, (2, 2.0, (), 0)),
+    (raised, {"digits": 1, "exponent": 3, "base": 2.0}, (2, 3.0, (), 1)),
+    (open_ended, {"name": "a", "x": 1.0, "name_2": 2}, ("a", {"x": 1, "name_2": 2})),
+    (math.sqrt, {"x": 4}, 2.0),
+    (through_a_wrapper(forecast), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+], ids=lambda each: getattr(each, "__name__", ""))
 def test_a_call_gives_the_function_what_its_annotations_promise(func, arguments, result):
     before = json.dumps(arguments)
     assert alike(bound_and_called(func, arguments), result)
@@ -2232,18 +2205,9 @@ def test_nothing_is_bound_where_the_arguments_are_right_as_they_are():
 
 def test_a_schema_says_defaults_and_descriptions_and_null():
     def report(
-        title: str,
-        day: datetime.date = datetime.date(2024, 5, 1),
-        shade: Shade = Shade.DARK,
-        ratio: float = math.inf,
-        size: int = "auto",
-        hook: Any = len,
-        tags: "set[str]" = frozenset("ba"),
-        note: str = None,
-        level: Annotated[int, "Told."] = 3,
-        maybe: Annotated[int, "Or none."] = None,
-        free=None,
-        whole: float = 1,
+        title: str, day: datetime.date = datetime.date(2024, 5, 1), shade: Shade = Shade.DARK, ratio: float = math.inf,
+        size: int = "auto", hook: Any = len, tags: "set[str]" = frozenset("ba"), note: str = None,
+        level: Annotated[int, "Told."] = 3, maybe: Annotated[int, "Or none."] = None, free=None, whole: float = 1,
     ):
         """Report.
 
@@ -2256,30 +2220,14 @@ def test_a_schema_says_defaults_and_descriptions_and_null():
     schema = parameters_of(report)
     assert schema["required"] == ["title"]
     assert {name: (it.get("default", "-"), it.get("description")) for name, it in schema["properties"].items()} == {
-        "title": ("-", "The title."),
-        "day": ("2024-05-01", None),
-        "shade": ("dark", None),
-        "ratio": ("-", None),
-        "size": ("-", None),
-        "hook": ("-", None),
-        "tags": (["a", "b"], None),
-        "note": (None, None),
-        "level": (3, "Told."),
-        "maybe": (None, "Or none."),
-        "free": (None, None),
-        "whole": (1, None),
-    }
-    assert schema["properties"]["maybe"]["anyOf"] == [INTEGER, NULL] and schema["properties"]["note"]["anyOf"] == [
-        STRING,
-        NULL,
-    ]
-    assert bound_and_called(lambda **kwargs: kwargs, {"note": None}) == {"note": None}
+        "title": ("-", "The title."), "day": ("2024-05-01", None), "shade": ("dark", None), "ratio": ("-", None),
+        "size": ("-", None), "hook": ("-", None), "tags": (["a", "b"], None), "note": (None, None),
+        "level": (3, "Told."), "maybe": (None, "Or none."), "free": (None, None), "whole": (1, None)}
+    assert [schema["properties"][name]["anyOf"] for name in ("maybe", "note")] == [[INTEGER, NULL], [STRING, NULL]]
 
 
 def test_odd_parameter_names_survive():
-    def odd(
-        title: str, type: int, properties: bool, default: str = "a", items: str = "b", enum: int = 1, required: int = 2
-    ): ...
+    def odd(title: str, type: int, properties: bool, default: str = "a", items="b", enum: int = 1, required=2): ...
 
     schema = parameters_of(odd)
     assert list(schema["properties"]) == ["title", "type", "properties", "default", "items", "enum", "required"]
@@ -2291,28 +2239,22 @@ def unpacked(typed_dict):
     return typing.Unpack[typed_dict] if sys.version_info >= (3, 11) else types.GenericAlias(Unpack, (typed_dict,))
 
 
-def test_a_typed_dict_of_kwargs_cannot_claim_the_reason():
-    def take(**options): ...
-
-    take.__annotations__["options"] = unpacked(TypedDict("Reasons", {"toolcall_reason": str}))
-    with pytest.raises(ToolDefinitionError, match="toolcall_reason: is what a model's reason is called"):
-        parameters_of(take)
-
-
-def test_kwargs_of_a_typed_dict_are_named():
+def test_kwargs_of_a_typed_dict_are_named_and_cannot_claim_the_reason():
     def take(a: int, **options): ...
 
     take.__annotations__["options"] = unpacked(Sequel)
     assert parameters_of(take) == object_with(["a", "title"], a=INTEGER, title=STRING, part=INTEGER)
+    take.__annotations__["options"] = unpacked(TypedDict("Reasons", {"toolcall_reason": str}))
+    with pytest.raises(ToolDefinitionError, match="toolcall_reason: is what a model's reason is called"):
+        parameters_of(take)
 
 
 # --- what the program fills in
 TENANT = contextvars.ContextVar("TENANT", default="nobody")
 
 
-@pytest.mark.parametrize(
-    "marked", [Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]]
-)
+@pytest.mark.parametrize("marked", [
+    Injected[str], Injected, Annotated[str, Injected], Annotated[str, "The tenant.", Injected]])
 def test_an_injected_parameter_is_hidden_from_everything_that_a_model_reads(marked):
     def order(item: str, tenant: str = "none", count: int = 1):
         """Order.
@@ -2353,15 +2295,12 @@ def test_what_a_partial_has_bound_cannot_be_sent():
 
 
 # --- what is refused
-@pytest.mark.parametrize(
-    "func, options, problems",
-    [
-        (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
-        (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
-        (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
-        (type, {}, ["no signature found"]),
-    ],
-)
+@pytest.mark.parametrize("func, options, problems", [
+    (Counter.add, {}, ["self: is the object of a method (write instance.method, not Class.method)"]),
+    (lambda toolcall_reason: 1, {}, ["toolcall_reason: is what a model's reason is called (write another name)"]),
+    (forecast, {"inject": {"town": 1}}, ['inject: "town" is no parameter (there are: place, days, unit, when)']),
+    (type, {}, ["no signature found"]),
+])
 def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems):
     with pytest.raises(ToolDefinitionError) as caught:
         toolreg._form_of_function(func, name="f", **options)
@@ -2372,16 +2311,8 @@ def test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, probl
 def test_a_function_is_refused_with_the_problems_of_all_its_parameters():
     def bad(call: typing.Callable, shape: complex, who: Injected[str], good: int): ...
 
-    with pytest.raises(ToolDefinitionError) as caught:
+    with pytest.raises(ToolDefinitionError, match="call: Callable has no JSON form .*; shape: complex has no JSON form"):
         parameters_of(bad)
-    for problem in (
-        "call: Callable has no JSON form (write",
-        "shape: complex has no JSON form (write tuple[float, float])",
-    ):
-        assert problem in str(caught.value)
-
-
-# --- string annotations
 
 
 def test_further_keywords_have_the_schema_of_their_annotation():
