@@ -5617,19 +5617,10 @@ class Attrs:
     _size, shape = 3, Spot(1)
 
 
-class Table:
+class Table(list):
     """Is like a table of pandas, as far as we look: what it holds is the names of its columns."""
 
     columns = ("x",)
-
-    def __len__(self):
-        return 1
-
-    def __iter__(self):
-        return iter(self.columns)
-
-    def __contains__(self, name):
-        return name in self.columns
 
     def to_dict(self, orient):
         return [{"x": Array(1)}] if orient == "records" else {}
@@ -5650,8 +5641,6 @@ class Chunk(list):
 
 
 T = typing.TypeVar("T")
-
-
 Number = typing.TypeVar("Number", int, float)
 
 
@@ -5666,17 +5655,7 @@ class AttrsLike:
 
     _size: int
     shape: Optional[Pair]
-
-    class Attribute(NamedTuple):
-        name: str
-        default: Any
-        init: bool = True
-
-    class Nothing:
-        def __repr__(self):
-            return "NOTHING"
-
-    __attrs_attrs__ = (Attribute("_size", Nothing()), Attribute("shape", None), Attribute("cache", Nothing(), False))
+    __attrs_attrs__ = (Attribute("_size"), Attribute("shape"), Attribute("cache"))
 
     def __init__(self, size, shape=None):
         self._size, self.shape = size, shape
@@ -5737,8 +5716,8 @@ class SubTwice(Twice[int]):
 @pytest.mark.parametrize("value, form", [
     (Modelled(), {"mode": "json", "by_alias": True, "when": "2024-05-01"}),
     (Attrs(), {"size": 3, "form": {"x": 1, "y": 0.5}}),
-    (Table(), [{"x": [1]}]),
-    (Frame(), [{"x": 2}]),
+    (Table("x"), [{"x": [1]}]),
+    (Frame("x"), [{"x": 2}]),
     (Chunk("x"), [{"x": 3}]),
     (datetime.timedelta(1, 3661), "P1DT1H1M1S"),
     (datetime.timedelta(seconds=-1.5), "-P0DT0H0M1.500000S"),
@@ -5761,12 +5740,7 @@ FURTHER_TYPES = [  # as in TYPES
     (Number, {"anyOf": [INTEGER, NUMBER]}, 5, 5),
     ("list[int]", array_of(INTEGER), [5.0], [5]),
     (typing.List["Point"], None, [{"x": 1, "y": 2}], [Point(1, 2)]),
-    (
-        Box[int],
-        object_with(["item"], item=INTEGER, spares=array_of(INTEGER)),
-        {"item": 1.0, "spares": [2.0]},
-        Box(1, [2]),
-    ),
+    (Box[int], object_with(["item"], item=INTEGER, spares=array_of(INTEGER)), {"item": 1.0, "spares": [2.0]}, Box(1, [2])),
     (Box[Box[str]], None, {"item": {"item": "a"}}, Box(Box("a"))),
     (DayBox, None, {"item": "2024-05-01"}, DayBox(datetime.date(2024, 5, 1))),
     (Twice[int], None, {"item": [1.0], "spares": [[2.0]], "third": 3.0}, Twice([1], [[2]], 3)),
@@ -5793,40 +5767,14 @@ def test_a_further_type_that_has_no_json_form_is_refused(annotation, problem):
         f'[{place}]: "{text}" is not a fraction' for place, text in enumerate(["1/0", "1/_3", "1e9", "1/-3"])]),
     (ipaddress.IPv4Address, "x", ['(root): "x" is not an ipv4']),
     (dict[datetime.date, bytes], {"x": "!"}, ['x: "x" is not a date', 'x: "!" is not base64']),
-    (
-        dict[tuple[int, int], int],
-        {"[1]": 1, "(": 2},
-        ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type'],
-    ),
+    (dict[tuple[int, int], int], {"[1]": 1, "(": 2},
+     ['["[1]"]: "[1]" is not a key of the right type', '["("]: "(" is not a key of the right type']),
     (dict[Optional[int], int], {"x": 1, "3": 2, "null": 4}, ['x: "x" is not a key of the right type']),
     (DayBox, {"item": "x"}, ['item: "x" is not a date']),
     (list[PydanticLike], [{"name": "", "home": {}}], ["[0].name: must not be empty"]),
 ])
 def test_what_a_further_type_cannot_read_is_told_completely_and_located(annotation, wire, errors):
     test_what_cannot_be_read_is_told_completely_and_located(annotation, wire, errors)
-
-
-@pytest.mark.parametrize("func, options, problems", [
-    (
-        forecast,
-        {"parameters": int},
-        [
-            "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
-            'parameters: "place" is missing, and the function needs it',
-        ],
-    ),
-    (
-        forecast,
-        {"parameters": Node},
-        [
-            'parameters: "value" is no parameter (there are: place, days, unit, when)',
-            'parameters: "children" is no parameter (there are: place, days, unit, when)',
-            'parameters: "place" is missing, and the function needs it',
-        ],
-    ),
-])
-def test_a_class_that_cannot_be_the_parameters_is_refused(func, options, problems):
-    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
 
 
 def test_a_schema_of_a_foreign_class_is_checked_too():
@@ -5878,10 +5826,8 @@ def test_classes_that_look_like_attrs_and_pydantic_are_read_by_their_own_rules()
     value = from_json(AttrsLike, {"size": 3.0, "shape": {"left": 1}})
     assert alike((value._size, value.shape), (3, Pair(1)))
     schema = schema_of(PydanticLike)
-    assert (
-        schema["properties"]["home"] == {"type": "object", "properties": {"street": STRING}, "additionalProperties": False}
-        and "discriminator" not in schema
-    )
+    assert schema["properties"]["home"] == {
+        "type": "object", "properties": {"street": STRING}, "additionalProperties": False} and "discriminator" not in schema
     twice = schema_of(tuple[PydanticLike, list[PydanticLike]])
     assert set(twice["$defs"]) == {"PydanticLike"} and is_valid([{"name": "a", "home": {}}, []], twice)
     assert from_json(PydanticLike, {"name": "a", "home": {}}).name == "a"
@@ -6012,10 +5958,8 @@ def test_without_the_chapter_its_types_keys_and_names_are_refused_by_its_name(tm
 @pytest.mark.parametrize("make", [Alias, getattr(typing, "TypeAliasType", Alias)])
 def test_a_type_alias_is_followed_and_refers_to_itself_where_it_holds_itself(make):
     Tree = make("Tree", Union[int, typing.List["Tree"]])
-    assert schema_of(Tree) == {
-        "$ref": "#/$defs/Tree",
-        "$defs": {"Tree": {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}},
-    }
+    tree = {"anyOf": [INTEGER, array_of({"$ref": "#/$defs/Tree"})]}
+    assert schema_of(Tree) == {"$ref": "#/$defs/Tree", "$defs": {"Tree": tree}}
     assert from_json(Tree, [1.0, [2.0]]) == [1, [2]]
     assert schema_of(tuple[make("Ids", list[int]), str])["prefixItems"] == [array_of(INTEGER), STRING]
 
@@ -6060,16 +6004,14 @@ def written_apart(tmp_path, monkeypatch, request):
 
 def test_string_annotations_find_local_classes_also_through_a_wrapper_from_elsewhere(written_apart):
     for wrap in (lambda func: func, through_a_wrapper, written_apart.logged):
-        Local, it = bound_and_called(
-            wrap(written_apart.make()), {"it": {"number": 1.0, "inner": [{"number": 2}]}}, inject={"hidden": 0}
-        )
+        wire = {"number": 1.0, "inner": [{"number": 2}]}
+        Local, it = bound_and_called(wrap(written_apart.make()), {"it": wire}, inject={"hidden": 0})
         assert alike(it, Local(1, [Local(2)]))
 
 
 def test_names_that_only_a_type_checker_imports_do_not_matter_where_they_are_not_needed(written_apart):
-    assert list(toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]["properties"]) == [
-        "it"
-    ]
+    schema = toolreg._form_of_function(written_apart.hides, name="f", inject={"hidden": 1})[1]
+    assert list(schema["properties"]) == ["it"]
     with pytest.raises(ToolDefinitionError, match="hidden: NameError: name 'Missing' is not defined"):
         parameters_of(written_apart.hides)
 
@@ -6097,29 +6039,17 @@ def test_without_the_chapter_parameters_are_refused_by_its_name(tmp_path, monkey
 
 
 def test_a_given_schema_is_the_contract_and_values_that_fit_an_annotation_are_read():
-    contract = {
-        "type": "object",
-        "properties": {
-            "place": {"type": "string"},
-            "when": {"type": "string"},
-            "days": {"type": ["integer", "string"]},
-        },
-    }
+    contract = {"type": "object", "properties": {
+        "place": {"type": "string"}, "when": {"type": "string"}, "days": {"type": ["integer", "string"]}}}
     assert toolreg._form_of_function(forecast, name="f", parameters=contract)[1] == contract
     assert bound_and_called(forecast, {"place": "a", "when": "2024-05-01", "days": "many"}, parameters=contract) == (
-        "a",
-        "many",
-        "c",
-        datetime.date(2024, 5, 1),
-    )
+        "a", "many", "c", datetime.date(2024, 5, 1))
     with pytest.raises(ToolArgumentError, match='when: "soon" is not a date'):
         bound_and_called(forecast, {"place": "a", "when": "soon"}, parameters=contract)
     with pytest.raises(ToolArgumentError, match=r"size: is not allowed here \(there are: place, days, unit, when\)"):
         bound_and_called(forecast, {"place": "a", "size": 1}, parameters=contract)
-    assert bound_and_called(lambda **kw: kw, {"from": 1, "cik-A": 2}, parameters={"type": "object"}) == {
-        "from": 1,
-        "cik-A": 2,
-    }
+    odd = {"from": 1, "cik-A": 2}
+    assert bound_and_called(lambda **kw: kw, odd, parameters={"type": "object"}) == odd
 
 
 def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
@@ -6130,40 +6060,30 @@ def test_what_has_no_json_form_may_be_annotated_where_the_schema_is_given():
 
 
 @pytest.mark.parametrize("func, options, problems", [
-        (
-            forecast,
-            {"parameters": {"properties": {"town": {}}}},
-            [
-                'parameters: "town" is no parameter (there are: place, days, unit, when)',
-                'parameters: "place" is missing, and the function needs it',
-            ],
-        ),
-        (
-            forecast,
-            {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
-            ['parameters: "days" is filled in by the program (leave it out)'],
-        ),
-        (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
+    (forecast, {"parameters": {"properties": {"town": {}}}}, [
+        'parameters: "town" is no parameter (there are: place, days, unit, when)',
+        'parameters: "place" is missing, and the function needs it']),
+    (forecast, {"parameters": {"properties": {"place": {}, "days": {}}}, "inject": {"days": 1}},
+     ['parameters: "days" is filled in by the program (leave it out)']),
+    (forecast, {"parameters": ["x"]}, ["parameters: must be a JSON Schema or a class with named fields"]),
+    (forecast, {"parameters": int}, [
+        "parameters: must be a JSON Schema or a class with named fields, such as a dataclass",
+        'parameters: "place" is missing, and the function needs it']),
+    (forecast, {"parameters": Node}, [
+        'parameters: "value" is no parameter (there are: place, days, unit, when)',
+        'parameters: "children" is no parameter (there are: place, days, unit, when)',
+        'parameters: "place" is missing, and the function needs it']),
 ])
 def test_parameters_that_do_not_suit_the_function_are_refused_with_all_problems(func, options, problems):
-    with pytest.raises(ToolDefinitionError) as caught:
-        toolreg._form_of_function(func, name="f", **options)
-    assert str(caught.value).startswith('tool "f": ' + problems[0])
-    assert all(problem in str(caught.value) for problem in problems)
+    test_what_cannot_be_a_tool_is_refused_with_all_problems(func, options, problems)
 
 
-@pytest.mark.parametrize(
-    "model, arguments, result",
-    [
-        (
-            dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
-            {"place": "a", "when": "2024-05-01"},
-            ("a", 1, "c", datetime.date(2024, 5, 1)),
-        ),
-        (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-        (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
-    ],
-)
+@pytest.mark.parametrize("model, arguments, result", [
+    (dataclasses.make_dataclass("M", [("place", str), ("when", Optional[datetime.date], None)]),
+     {"place": "a", "when": "2024-05-01"}, ("a", 1, "c", datetime.date(2024, 5, 1))),
+    (TypedDict("M", {"place": str, "days": int}), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+    (NamedTuple("M", [("place", str), ("days", int)]), {"place": "a", "days": 2.0}, ("a", 2, "c", None)),
+])
 def test_a_model_gives_the_schema_and_its_fields_are_passed(model, arguments, result):
     schema = toolreg._form_of_function(forecast, name="f", parameters=model)[1]
     assert schema["type"] == "object" and list(schema["properties"])[0] == "place"
