@@ -43,7 +43,7 @@ MUTANTS = [
     (4, '"additionalProperties": item.schema or True}', '"additionalProperties": True}'),
     (4, 'needed = {"required": required} if required else {}', "needed = {}"),
     (4, "more = bool(rest) and (", "more = True and ("),
-    (4, '(required and word != "typing.NotRequired")', "required"),
+    (4, '(word != "typing.NotRequired" and name in', '(name in'),
     (3, "if id(value) in around or depth >= MAX_DEPTH:", "if depth >= MAX_DEPTH:"),
     (4, "(place, *each.path)) for each in unfit.errors]", "each.path) for each in unfit.errors]"),
     (4, "            if others:\n", "            if True:\n"),
