@@ -1198,8 +1198,11 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # ---------------------------------------------------------------------------
 _Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
-_REQUIRED = inspect.Parameter.empty         # stands where there is no default
-_SOME_DEFAULT = object()                    # stands for one that is not shown
+_REQUIRED = inspect.Parameter.empty                 # stands where there is no default
+_SOME_DEFAULT = object()                            # stands for one that is not shown
+_INJECTED = object()                                # marks what the program fills in, not the model
+_T = typing.TypeVar("_T")
+Injected = typing.Annotated[_T, _INJECTED]          # write `user: Injected[User]` or `user: Annotated[User, Injected]`
 
 
 def _as_it_is(value: Any) -> Any:
@@ -1214,23 +1217,17 @@ class _Form:            # and no NamedTuple, nor is _Field: that would read each
 
 
 class _Field:
-    """Describe what an object or a function takes by name; a default without JSON form is not shown.
-
-    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
-    """
+    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
 
     def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
         self.name, self.annotation, self.default, self.text = name, annotation, default, text
-        self.notes: tuple[Any, ...] = ()
-        self.make_default: Callable[[], Any] | None = None
-
-
-class _InjectedMark:
-    """Mark what the program fills in, not the model."""
-
-
-_T = typing.TypeVar("_T")
-Injected = typing.Annotated[_T, _InjectedMark]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
+        self.notes: tuple[Any, ...] = ()                    # as in Annotated
+        self.make_default: Callable[[], Any] | None = None  # for each call, where the function itself would not
+        if default is not _REQUIRED and hasattr(type(default), "is_required"):      # as pydantic's `Field(...)`
+            self.notes, self.default = (default,), _REQUIRED
+            if not default.is_required():
+                self.default = default.default if default.default_factory is None else _SOME_DEFAULT
+                self.make_default = lambda: default.get_default(call_default_factory=True)
 
 
 # --- readers
@@ -1240,13 +1237,22 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
-    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+def _made(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call what others wrote; what it refuses is an error of the arguments."""
+    try:
+        return make(*args, **kwargs)
+    except Exception as error:
+        unfit = _unfit(f"is refused ({_error_text(error)})")
+        with contextlib.suppress(Exception):        # some, as pydantic's, list what is wrong, with places
+            errors = error.errors()                 # type: ignore[attr-defined]
+            unfit = _unfit(*[ValidationError(each["msg"], each["loc"]) for each in errors])
+    raise unfit
 
-    Once each: twice at every level would be endless.
-    """
+
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index)."""
     errors: list[ValidationError] = []
-    for key, read in readers:
+    for key, read in readers:                       # each once: twice at every level would be endless
         try:
             whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
@@ -1257,30 +1263,17 @@ def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any =
     return whole
 
 
-def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of an object: it gives a copy in which each named value is read."""
+def _reads_items(construct: Callable[[Iterable[Any]], Any], readers: Iterable[_Reader]) -> _Reader:
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), readers)))
+
+
+def _reads_fields(readers: Mapping[str, _Reader], rest: _Reader = _as_it_is) -> _Reader:
+    """Make the reader of an object: it gives a copy with each value read; `rest` reads those of other names."""
+    if rest is not _as_it_is:
+        return lambda value: _read_parts(dict(value), [(name, readers.get(name, rest)) for name in value])
+    needed = {name: read for name, read in readers.items() if read is not _as_it_is}
     return (lambda value: _read_parts(dict(value), [
-        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
-
-
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
-    read_fields = _reads_fields(readers)
-
-    def read(value: Any) -> Any:
-        values = read_fields(value)
-        try:
-            return construct(**values)
-        except Exception as error:
-            raise _refused_by(error) from None
-    return read
-
-
-def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # some, as pydantic's, list what is wrong, with places
-        return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
-    except Exception:
-        return _unfit(f"is refused ({_error_text(error)})")
+        (name, read) for name, read in needed.items() if name in value])) if needed else _as_it_is
 
 
 def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
@@ -1290,14 +1283,12 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it.
-
-    What it makes of a part is kept until the whole is read: each member would read all that is below once more.
-    """
+    """Make the reader of a union: the first member that the value fits and that can read it does."""
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
+    # {id of a part: (the part, lest its id is used again, made)}: each member would read all that is below once more
+    running = _thread._local()
 
     @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
@@ -1306,15 +1297,15 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
         return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
-        unfit = _unfit("fits no member of the union")
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> Any:
+        made: Any = _unfit("fits no member of the union")
         for read_member, fits in rows:
             try:
                 if fits(value):
-                    return value, read_member(value), None
+                    return read_member(value)
             except ToolArgumentError as error:
-                unfit = error
-        return value, None, unfit
+                made = error
+        return made
 
     def read(value: Any) -> Any:
         kind: Any = type(value)
@@ -1324,13 +1315,13 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value, rows)
-            _, made, unfit = known[id(value)]
+            known[id(value)] = known.get(id(value)) or (value, first(value, rows))
+            made = known[id(value)][1]
         finally:
             if whole:
                 known.clear()
-        if unfit:
-            raise unfit
+        if isinstance(made, ToolArgumentError):
+            raise made
         return made
     return read
 
@@ -1352,14 +1343,9 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
 
 
 # --- types that JSON has, and types that are spelled as text
-def _as_float(value: Any) -> Any:
-    try:
-        return float(value)
-    except OverflowError:
-        return value                                # on purpose: a number that no float can hold is still a number
-
-
-_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
+_LARGEST = sys.float_info.max
+_SCALAR_READERS: dict[type, _Reader] = {        # on purpose: a number that no float can hold is still a number
+    int: int, float: lambda number: float(number) if -_LARGEST <= number <= _LARGEST else number}
 
 
 def _read_iso(cls: Any, found: re.Match[str]) -> Any:
@@ -1409,38 +1395,33 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        item = build.form(args[0] if args else Any)
-        if construct in (set, frozenset):
-            item = build.hashed(item, annotation)
-
-        def read(value: Any) -> Any:
-            return construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(item.read))))
-        plain = _as_it_is if construct is list else construct
-        return _Form({"type": "array", "items": item.schema}, plain if item.read is _as_it_is else read,
-                     construct is frozenset or (construct is tuple and item.hashable))
-    return row
+def _array(construct: Callable[[Iterable[Any]], Any], annotation: Any, args: Any, build: _Builder) -> _Form:
+    item = build.form(args[0] if args else Any)
+    if construct in (set, frozenset):
+        item = build.hashed(item, annotation)
+    plain = _as_it_is if construct is list else construct
+    read = plain if item.read is _as_it_is else _reads_items(construct, itertools.repeat(item.read))
+    hashable = construct is frozenset or (construct is tuple and item.hashable)
+    return _Form({"type": "array", "items": item.schema}, read, hashable)
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args[1:] == (...,) or annotation in (tuple, typing.Tuple):       # noqa: UP006
-        return _array_of(tuple)(annotation, args, build)
+        return _array(tuple, annotation, args, build)
     forms = [build.form(arg) for arg in args if arg != ()]
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if all(form.schema == forms[0].schema for form in forms):
         items = {"items": forms[0].schema if forms else {}}             # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(form.read for form in forms))),
-                 all(form.hashable for form in forms))
+    return _Form(schema, _reads_items(tuple, [form.read for form in forms]), all(form.hashable for form in forms))
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
-                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
+    return _Form(schema, _reads_fields({}, item.read), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1470,72 +1451,52 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
 # --- classes with named fields
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
-    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-    text = cls.__dict__.get("__doc__") or ""
+    form = build.object_of(rows, f"{cls.__name__}.")
+    text, read = cls.__dict__.get("__doc__") or "", form.read
     if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
-        schema = {"description": inspect.cleandoc(text), **schema}
-    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers)
-    return _Form(schema, read, hashable and cls.__hash__ is not None)
+        form.schema = {"description": inspect.cleandoc(text), **form.schema}
+    return _Form(form.schema, read if issubclass(cls, dict) else lambda value: _made(cls, **read(value)),
+                 form.hashable and cls.__hash__ is not None)
 
 
 # from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
 _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
-
-
 _hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_signature_of_class: Any = functools.lru_cache(maxsize=512)(inspect.signature)
+# where a name in annotations is not found, the last one is asked; the first gives them as they stand: texts are refused
+_FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_annotations(thing, **_LENIENT)]
 
 
-def _plain_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class."""
     try:
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
         return dict(read(thing, include_extras=True))
     except Exception:
-        return inspect.get_annotations(thing, **_LENIENT)
-
-
-_FIND_HINTS = [_plain_hints]                        # the last one is asked
+        return _FIND_HINTS[-1](thing)
 
 
 def _fields_of(cls: Any) -> list[_Field]:
     """Give what the constructor of a class takes, or the names in a TypedDict."""
-    hints = _FIND_HINTS[-1](cls)
+    hints = _hints_of(cls)
     if issubclass(cls, dict):
-        return _typed_dict_fields(cls, hints)
-    return [_noted_default(_Field(name, hints.get(name, annotation), default))
-            for name, annotation, default in _constructor_fields(cls)]
-
-
-@functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
-    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
+        return [_Field(name, annotation, _REQUIRED if _is_required(cls, name, annotation) else _SOME_DEFAULT)
+                for name, annotation in hints.items()]
     factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
-    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
-            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
+    return [_Field(name, hints.get(name, each.annotation),
+                   _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in _signature_of_class(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    rows = []
-    for name, annotation in hints.items():
-        required, inner = name in cls.__required_keys__, annotation
-        while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
-            required = word == "typing.Required" or (required and word != "typing.NotRequired")
-            inner = typing.get_args(inner)[0]
-        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
-    return rows
+def _is_required(typed_dict: Any, name: str, annotation: Any) -> bool:
+    word = _full_name(typing.get_origin(annotation))
+    if word in ("typing.ReadOnly", "typing.Annotated"):
+        return _is_required(typed_dict, name, annotation.__args__[0])
+    return word == "typing.Required" or (word != "typing.NotRequired" and name in typed_dict.__required_keys__)
 
 
-_QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
 _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
-
-
-def _noted_default(field: _Field) -> _Field:
-    """Take a default that is a note for one."""
-    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
-        if take_note := _first_fit(_DEFAULTS, field.default):
-            take_note(field)
-    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1552,10 +1513,12 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: _union_of(map(build.form, args), build)),
     "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
-                     "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
-    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
+                     "collections.abc.Iterable", "collections.abc.Collection"), functools.partial(_array, list)),
+    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"),
+                    functools.partial(_array, set)),
+    "builtins.frozenset": functools.partial(_array, frozenset), "collections.deque": functools.partial(_array, deque),
     **dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping),
-    "builtins.frozenset": _array_of(frozenset), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
+    "builtins.tuple": _tuple,
     "typing.Annotated":
         lambda given, args, build: functools.reduce(build.noted, given.__metadata__, build.form(args[0])),
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
@@ -1567,8 +1530,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
-    (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: not isinstance(head, type) or issubclass(head, enum.Flag), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
@@ -1582,11 +1544,6 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> what makes both of it in its field
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
-    (lambda default: hasattr(type(default), "is_required"),
-     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
-]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
                     "a Literal of names, or Injected where the program gives the value"),
@@ -1597,10 +1554,8 @@ _INSTEAD = {
 _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
 
 
-@functools.lru_cache(maxsize=512)
-def _row_of(head: Any) -> _TypeRow:
-    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
-    return row
+_row_of: Callable[[Any], _TypeRow] = functools.lru_cache(maxsize=512)(
+    lambda head: _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head))
 
 
 class _Builder:
@@ -1615,16 +1570,15 @@ class _Builder:
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
         self.validated = False                              # whether the function or class checks its notes itself
-        self.place = ""
+        self.place = ""                                     # begins a problem
         self.depth = 0
 
     def form(self, annotation: Any) -> _Form:
         """Give the form of a type as a part of this schema."""
+        annotation = type(None) if annotation is None else annotation
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
             return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
-        if annotation is None:
-            return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
@@ -1640,15 +1594,12 @@ class _Builder:
 
     def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
         """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
-        if isinstance(annotation, Exception):
-            problem = _error_text(annotation)
-        else:
-            text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-            heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
-            known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = (_needs_chapter(word or _full_name(annotation), text)
-                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
-        self.problems.append(f"{self.place}: {problem}" if self.place else problem)
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
+        known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
+        self.problems.append(self.place + (
+            _needs_chapter(word or _full_name(annotation), text)
+            or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"))
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
@@ -1695,12 +1646,12 @@ class _Builder:
             return form
         return _Form(place or self.refer(key, name), form.read, form.hashable)
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
-        """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
+    def object_of(self, rows: Iterable[_Field], owner: str = "", rest: Sequence[Any] = ()) -> _Form:
+        """Give the form of an object with these fields, and with others if `rest` holds the annotation of these."""
         properties: dict[str, Any] = {}
-        required, readers, all_hashable, place = [], {}, True, self.place
+        required, readers, hashable, place = [], {}, True, self.place
         for each in rows:
-            self.place, default = owner + each.name, each.default
+            self.place, default = f"{owner}{each.name}: ", each.default
             form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
             text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
@@ -1711,29 +1662,19 @@ class _Builder:
             if default is _REQUIRED:
                 required.append(each.name)
             elif default is not _SOME_DEFAULT:
-                self.show_default(schema, default)
-            if form.read is not _as_it_is:
-                readers[each.name] = form.read
-            all_hashable = all_hashable and form.hashable
+                with contextlib.suppress(Exception):        # what has no JSON form is the function's own affair
+                    self.defaults.append((schema, _json_form(default, strict=True)))
+            readers[each.name] = form.read
+            hashable = hashable and form.hashable
         self.place = place
+        further = self.form(rest[0]) if rest else _Form({})
         needed = {"required": required} if required else {}
-        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
-        return whole, readers, all_hashable
-
-    def show_default(self, schema: dict[str, Any], default: Any) -> None:
-        """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        try:
-            wire = _json_form(default, strict=True)
-        except Exception:
-            return                                  # on purpose: such a default is the function's own affair
-        plain = schema.keys() <= {"type", "enum", "description"} and schema.get("type") == _SCALARS.get(type(wire))
-        if wire is None or (plain and wire in schema.get("enum", (wire,))):
-            schema["default"] = wire
-        else:
-            self.defaults.append((schema, wire))
+        more = bool(rest) and (further.schema or True)
+        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": more}
+        return _Form(whole, _reads_fields(readers, further.read), hashable)
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Put the definitions of types used once in their places, the others into `$defs`."""
+        """Put definitions of types used once in their places, the others into `$defs`; say the defaults that fit."""
         for key, (place, *others) in self.places.items():
             definition = self.forms[key].schema     # type: ignore[union-attr]
             if others:
@@ -1745,9 +1686,11 @@ class _Builder:
         try:
             if self.foreign:                        # a schema of our own needs no check
                 Validator(whole)
-            for place, wire in self.defaults:
-                if is_valid(wire, {**place, "$defs": self.definitions}):
-                    place["default"] = wire
+            for part, wire in self.defaults:        # whether a plain one fits is seen at once
+                plain = part.keys() <= {"type", "enum", "description"} and part.get("type") == _SCALARS.get(type(wire))
+                fits = wire is None or (plain and wire in part.get("enum", (wire,)))
+                if fits or is_valid(wire, {**part, "$defs": self.definitions}):
+                    part["default"] = wire
         except SchemaError as error:
             self.problems.append(str(error))
         return whole
@@ -1783,9 +1726,6 @@ def from_json(annotation: Any, value: Any) -> Any:
     >>> from_json(tuple[int, set[str]], [1.0, ["a", "a"]])
     (1, {'a'})
     """
-    if isinstance(value, type) or typing.get_origin(value):
-        raise ToolDefinitionError(f"from_json: {inspect.formatannotation(value)} is no JSON "
-                                  "(write from_json(annotation, value))")
     form = _form_of(annotation)
     errors = list(iter_errors(value, form.schema))
     if errors:
@@ -1803,8 +1743,7 @@ REASON_DESCRIPTION = "Why you chose this tool and what you expect from it."
 
 def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a foreign schema has a property of that name itself: then it is an argument like any other."""
-    properties = parameters.get("properties")
-    return isinstance(properties, dict) and TOOLCALL_REASON in properties
+    return TOOLCALL_REASON in parameters.get("properties", {})
 
 
 def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
@@ -1824,10 +1763,8 @@ def _checked_think(asked: Any) -> Any:
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
     """Give (arguments without the reason, the reason as text); the given dict is left as it is."""
-    if TOOLCALL_REASON not in arguments:
-        return arguments, None
-    reason = arguments[TOOLCALL_REASON]
-    if not declared:
+    reason = arguments.get(TOOLCALL_REASON)
+    if TOOLCALL_REASON in arguments and not declared:
         arguments = {name: value for name, value in arguments.items() if name != TOOLCALL_REASON}
     return arguments, reason if isinstance(reason, str) or reason is None else _shown(reason)
 
@@ -1840,13 +1777,9 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_HEADINGS = {                       # heading -> whether it lists parameters
-    **dict.fromkeys(("args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other args",
-                     "other parameters"), True),
-    **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
-                     "methods", "see also", "references", "todo"), False),
-}
-_MARGIN = r"\n( *)\S"
+_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
+           "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
 _GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
@@ -1865,21 +1798,19 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    text = _dedented(text.strip().expandtabs().replace("\r\n", "\n"))
+    text = inspect.cleandoc(text.strip().replace("\r\n", "\n"))
     heading, _, rest = text.partition(":\n")
-    if _HEADINGS.get(heading.lower()) and rest[:1] not in " \n":
+    if heading.lower() in _LISTS and rest[:1] not in " \n":
         text = text.replace("\n", "\n ")            # it begins with a section, whose indentation was taken away
     description, *sections = _compiled(_SECTION).split(f"\n{text}\n")
     for heading, mark, block, rest in zip(*[iter(sections)] * 4):
-        lists_parameters = _HEADINGS.get(heading.lower())
-        if lists_parameters is None:
+        lists_parameters = heading.lower() in _LISTS
+        if not lists_parameters and heading.lower() not in _OTHERS:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            if lists_parameters:
-                entries, unread = _google_entries(_dedented(block))
-                texts.update(entries)
-                description += f"\n{heading}:{unread}" if unread.strip() else ""
-            description += f"\n{rest}"
+            unread, *parts = _google_entries(block) if lists_parameters else [""]
+            texts.update(zip(parts[::3], parts[1::3]))
+            description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
         elif lists_parameters:
             for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
@@ -1890,18 +1821,12 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
-def _google_entries(block: str) -> tuple[dict[str, str], str]:
-    """Give the texts by name of a list of parameters, and what in it is none."""
-    bullet = block[1:3]
-    if bullet in ("- ", "* ", "+ ", "• "):
-        block = block.replace(f"\n{bullet}", "\n")
-    unread, *parts = _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
-    return dict(zip(parts[::3], parts[1::3])), "" if unread.strip(" .-\n").lower() in ("none", "n/a") else unread
-
-
-def _dedented(text: str) -> str:
-    """Take away what all lines but the first are indented by."""
-    return text.replace("\n" + min(_compiled(_MARGIN).findall(text), default=""), "\n")
+def _google_entries(block: str) -> list[str]:
+    """Give what in a list of parameters is none, then (name, text, what follows) of each."""
+    block = "\n" + inspect.cleandoc(block)
+    if block[1:3] in ("- ", "* ", "+ ", "• "):
+        block = block.replace(block[:3], "\n")
+    return _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
 
 
 def _prose(text: str) -> str:
@@ -1930,9 +1855,7 @@ class _Takes:
 
 
 def _unwrapped(func: Any) -> Any:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+    return _unwrapped(func.func) if isinstance(func, functools.partial) else func
 
 
 def _name_of(func: Any) -> str:
@@ -1951,16 +1874,13 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
 
 def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
     """Sort the parameters of a function; note what cannot be offered."""
-    bound = func.keywords if isinstance(func, functools.partial) else {}
-    takes = _Takes(inject, {*inject, *bound})
+    takes = _Takes(inject, {*inject, *(func.keywords if isinstance(func, functools.partial) else ())})
     try:
         parameters = inspect.signature(func, **_LENIENT_SIGNATURE).parameters
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _FIND_HINTS[-1](holder)
-    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # as singledispatch does
-    by_place = next(iter(parameters.values()), None) if dispatches else None
+    hints = _hints_of(holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -1972,18 +1892,13 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY or parameter is by_place:
+            if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
+            if any(note is _INJECTED or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
-    _check_taken(takes, parameters, build)
-    return takes
-
-
-def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
+                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
     first = next(iter(takes.offered), None)
     if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
         build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
@@ -1992,6 +1907,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
+    return takes
 
 
 # --- a function as a tool
@@ -2016,7 +1932,7 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    given = _first_fit(_PARAMETERS, parameters)
     if given is None:
         raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
     schema, read = given(parameters, takes, build)
@@ -2025,19 +1941,13 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
 
 
 def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    schema, readers, _ = build.object_of(takes.offered)
-    read = _reads_fields(readers)
-    if takes.rest:
-        rest = build.form(takes.rest[0])
-        schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _as_it_is:
-            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
-    return build.finish(schema), read
+    form = build.object_of(takes.offered, rest=takes.rest)
+    return build.finish(form.schema), form.read
 
 
-# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows
-_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = []
+# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows more
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature)]
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -2052,14 +1962,13 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
-        kwargs = dict(read(arguments))
-        for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name]()
-        given = {name: given[name] for name in takes.declared if name in given}
+        values = read(arguments)
+        kwargs = {**{name: make() for name, make in held.items() if name not in values}, **values}
         lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
         if lacking:
             raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
-        for name, value in {**takes.injected, **given}.items():
+        injected = {**takes.injected, **{name: given[name] for name in takes.declared if name in given}}
+        for name, value in injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
@@ -4464,16 +4373,14 @@ def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
         limit = getattr(note, attribute, None)
         if limit is not None and not callable(limit):
             build.foreign = True
-            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+            form = _limited(form, attribute, limit)
     for attribute, keyword in _TEXTS_IN_NOTES.items():
         text = getattr(note, attribute, None)
         text = getattr(text, "pattern", text)
         if isinstance(text, str):
             build.foreign = build.foreign or keyword == "pattern"
             form.schema[keyword] = text
-    if callable(getattr(note, "func", None)) and not build.validated:
-        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
-    return form
+    return _calling(form, note, build) if callable(getattr(note, "func", None)) and not build.validated else form
 
 
 def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
@@ -4488,71 +4395,54 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
             return form
 
+    def fits(value: Any) -> bool:
+        try:
+            return value is None or holds(value, limit)
+        except Exception:
+            if said:
+                return True                             # the limit is about another member of the union
+            raise
+    return _checked(form, fits, f"{words} {to_json(limit)}")
+
+
+def _checked(form: _Form, fits: Callable[[Any], Any], words: str) -> _Form:
     def read(wire: Any) -> Any:
         value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        if not _made(fits, value):
+            raise _unfit(f"{_shown(wire)} {words}")
         return value
     return _Form(form.schema, read, form.hashable)
 
 
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+def _calling(form: _Form, note: Any, build: _Builder) -> _Form:
+    """Call the function in a note with what was read; refuse one that is not called so, or with more."""
     func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    code = getattr(func, "__code__", None)
     alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return _Form(form.schema, read, form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _split_default(field: _Field) -> None:
-    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
-    info = field.default
-    field.notes, field.default = (info,), _REQUIRED
-    if not info.is_required():
-        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
-        field.make_default = lambda: info.get_default(call_default_factory=True)
+    if alone and "AfterValidator" in kinds:
+        return _Form(form.schema, lambda wire: _made(func, form.read(wire)), hashable=False)
+    if alone and "Predicate" in kinds:
+        return _checked(form, func, f"is refused (by {getattr(func, '__name__', type(func).__name__)})")
+    if "Predicate" in kinds or type(note).__name__.endswith("Validator"):
+        return build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
-_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
 
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 notes
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
-def _dump(model: Any) -> Any:
-    """Write a pydantic model under its aliases, unless it says otherwise."""
-    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+    return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 _WRITERS_BY_SHAPE[:0] = [
-    (_has_any("model_dump"), _dump),
+    (_has_any("model_dump"), lambda value: value.model_dump(        # under its aliases, unless it says otherwise
+        mode="json", by_alias=getattr(value, "model_config", {}).get("serialize_by_alias", True))),
     (_has_any("__attrs_attrs__"),
      lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
     (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
@@ -4563,48 +4453,13 @@ _WRITERS_BY_SHAPE[:0] = [
 
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    try:
-        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
-    except Exception:
-        pass                                        # on purpose: the search tells what is not found
+    """Give the annotations of a function or class."""
     hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
-
-
-def _known_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
-    owners = getattr(thing, "__mro__", (thing,))
-    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-    if texts and any(map(_type_parameters, owners)):
-        raise NameError
-    return typing.get_type_hints(thing, include_extras=True)
-
-
-_known_hints_of_class: Callable[[Any], dict[str, Any]] = functools.lru_cache(maxsize=512)(_known_hints)
-
-
-def _further_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
-    hints = _searched_hints(thing)
-    if isinstance(thing, type) and _is_further_class(thing):
-        meant = _meant_in(thing, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
-    return hints
-
-
-def _type_parameters(owner: Any) -> dict[str, Any]:
-    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
-    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
-    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
-        around.append(getattr(around[-1], name, None))
-    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
-    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
@@ -4617,7 +4472,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    """Give what names may mean: in running functions, a closure, its module; type parameters (PEP 695) come first."""
     names: dict[str, Any] = {}
     frame: Any = sys._getframe()
     while frame:
@@ -4629,10 +4484,17 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names | _type_parameters(owner)
+    bound = getattr(owner, "__self__", None)
+    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), owner)]
+    return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
 
 
-_FIND_HINTS.append(_further_hints)
+def _not_found(error: Any, args: Any, build: _Builder) -> _Form:
+    build.problems.append(build.place + _error_text(error))
+    return _Form({})
+
+
+_FIND_HINTS.append(_searched_hints)
 
 
 # --- generics
@@ -4675,20 +4537,23 @@ def _attribute_names(cls: Any) -> dict[str, str]:
     return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
 
 
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
 def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
     cls = typing.get_origin(annotation) if args else annotation
     known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
-    attributes = _attribute_names(cls)
 
     def make() -> _Form:
-        rows = []
-        for row in _fields_of(cls):
-            info = infos.get(attributes.get(row.name, row.name))
-            row.annotation = _filled(row.annotation, known)
-            if info:
-                row.default = info
-                _split_default(row)
-            rows.append(row)
+        hints, attributes, meant, rows = _hints_of(cls), _attribute_names(cls), _meant_in(cls, known), []
+        for each in _fields_of(cls):
+            name = attributes.get(each.name, each.name)
+            filled = _filled(hints.get(name, each.annotation), meant.get(name, known))
+            rows.append(_Field(each.name, filled, infos.get(name, each.default)))
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4709,12 +4574,6 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
             place.setdefault("additionalProperties", False)
         return place
 
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
     def make() -> _Form:
         try:
             schema = cls.model_json_schema()
@@ -4723,21 +4582,15 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
         build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+        return _Form(_map_schema(schema, adopt),        # read as JSON: strict models read it, too
+                     lambda value: _made(cls.model_validate_json, _write_json(value)), cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
-
-
-@functools.lru_cache(maxsize=512)
-def _is_further_class(head: Any) -> bool:
-    if not isinstance(head, type) or issubclass(head, enum.Enum):
-        return False
-    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
-    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
 
 
 _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, Exception), _not_found),
     (lambda head: isinstance(head, typing.TypeVar),
      lambda given, args, build: _union_of(map(build.form, _stands_for(given)), build)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
@@ -4768,7 +4621,6 @@ _SPELLED.update({
     "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
     "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
 })
-_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
 _WRITERS_BY_SHAPE[:0] = [
     (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
 
@@ -4796,17 +4648,13 @@ def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
 
 
 def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args or args[0] is str:
+    if not args or args[0] in (str, Any):
         return _mapping(annotation, args, build)
-    key, item = build.form(args[0]), build.form(args[1])
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key = key.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
+    key, item = build.hashed(build.form(args[0]), annotation), build.form(args[1])
+    wires, read_key = key.schema.get("enum", ()), _reads_key(key, build.definitions)
+    names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+    schema = {"type": "object", "additionalProperties": item.schema or True,
+              **({"propertyNames": dict(names)} if names not in ({}, {"type": "string"}) else {})}
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
@@ -4820,8 +4668,8 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, read, hashable=False)
 
 
-_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
-                           _mapping_by_keys))
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled) | dict.fromkeys(
+    ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
@@ -4830,31 +4678,30 @@ _ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collect
 # ---------------------------------------------------------------------------
 def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
-    properties = contract.get("properties")
+    properties, readers = contract.get("properties"), {}
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
     _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
-    readers = {}
     for each in takes.offered:
-        try:
+        with contextlib.suppress(ToolDefinitionError):      # the contract says what comes, not the annotation
             form = _form_of(each.annotation)
-        except ToolDefinitionError:
-            continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _as_it_is:
-            fits = _fits(form.schema, {})
-            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
+            readers[each.name] = functools.partial(_read_if, _fits(form.schema, {}), form.read)
     return dict(contract), _reads_fields(readers)
 
 
-def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+def _read_if(fits: Callable[[Any], bool], read: _Reader, value: Any) -> Any:
+    return read(value) if fits(value) else value
+
+
+def _from_class(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(cls)
+    form = build.form(given if isinstance(typing.get_origin(given) or given, type) else Any)
     schema = build.finish(form.schema)
     if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
     if "properties" not in schema:
-        return _not_taken(cls, takes, build)
-    names: list[str] = list(getattr(cls, "model_fields", schema["properties"]))
-    attributes = _attribute_names(cls)
+        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
+    names: list[str] = list(getattr(given, "model_fields", schema.get("properties", ())))
+    attributes = _attribute_names(given)
     _check_names(names, True, takes, build)
 
     def read(arguments: Any) -> Any:
@@ -4864,12 +4711,6 @@ def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any
         further = getattr(made, "model_extra", None) if takes.rest else None
         return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
     return schema, read
-
-
-def _not_taken(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    _check_names((), True, takes, build)
-    return {}, _as_it_is
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -4885,11 +4726,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-_PARAMETERS[:] = [
-    (lambda given: isinstance(given, Mapping), _from_contract),
-    (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
-    (lambda given: True, _not_taken),
-]
+_PARAMETERS.extend([(lambda given: isinstance(given, Mapping), _from_contract), (lambda given: True, _from_class)])
 
 
 # ---------------------------------------------------------------------------
@@ -5806,7 +5643,7 @@ def _langchain_parameters(tool: Any) -> dict[str, Any]:
 def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
-    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    hints, fields = _hints_of(func), getattr(tool.get_input_schema(), "model_fields", {})
     signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
@@ -7570,7 +7407,7 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
 @functools.lru_cache(1024)
 def _output_of(tool: Tool, revision: str) -> Validator | None:
     """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
-    returns = _caught(lambda: _FIND_HINTS[-1](inspect.unwrap(tool.func))["return"]).value
+    returns = _caught(lambda: _hints_of(inspect.unwrap(tool.func))["return"]).value
     written = getattr(returns, "model_json_schema", None)       # pydantic writes otherwise than it reads
     schema = _caught(lambda: written(mode="serialization") if written else schema_of(returns)).value
     output: Any = _caught(lambda: Validator(_map_schema(schema, _as_written))).value
