@@ -8863,7 +8863,8 @@ def test_a_document_that_cannot_be_used_is_refused_with_one_clear_line(spec, tex
 
 
 @pytest.mark.parametrize("operation, reason", [
-    ({"parameters": [parameter("c", where="querystring", required=True)]}, "c: a querystring parameter written as text is not supported"),
+    ({"parameters": [parameter("c", where="querystring", required=True)]},
+     "c: a querystring parameter written as text is not supported"),
     ({"parameters": [parameter("d", style="matrix", required=True)]},
      "d: a query parameter written as matrix is not supported"),
     ({"parameters": [{"name": "j", "in": "query", "content": {"a/b": {}}, "required": True}]},

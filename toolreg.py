@@ -6321,6 +6321,7 @@ class _Schemas:
         self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
         self.shared: dict[frozenset[str], dict[str, Any]] = {}      # names -> their $defs, for all that need the same
         self.definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
+        self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
         self._references: dict[str, str] = {}               # the same -> what it stands for
         self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
         self._inside = ""                                   # the reference to the definition that is being said
@@ -6461,20 +6462,33 @@ class _Schemas:
 
     def complete(self, schema: Any) -> tuple[Any, set[str]]:
         """Give (a schema, said, the names of all definitions that it needs)."""
-        self._inside, waiting, needed, new = "", list[str](), set[str](), dict[str, tuple[Any, list[str]]]()
-        said = self.said(schema, waiting)
-        for name in waiting:                # it grows meanwhile
-            if name in needed:
-                continue
-            needed.add(name)
-            if name not in self.definitions:
-                used, self._inside = list[str](), self._references[name]
-                new[name] = self.said(self.target(self._inside), used, self._inside), used
-            waiting += (new.get(name) or self.definitions[name])[1]
+        self._inside, names = "", list[str]()
+        said = self.said(schema, names)
+        return said, set[str]().union(*map(self._needed_with, names))
+
+    def _needed_with(self, name: str) -> set[str]:
+        """Give the names of all definitions that one needs, itself too; those that lead to each other share them."""
+        waiting, needed, users, new = [name], set[str](), dict[str, list[str]](), dict[str, tuple[Any, list[str]]]()
+        for each in waiting if name not in self._needed else ():        # it grows meanwhile
+            if each in self._needed:
+                needed |= self._needed[each]
+            elif each not in needed:
+                needed.add(each)
+                if each not in self.definitions:
+                    inner, self._inside = list[str](), self._references[each]
+                    new[each] = self.said(self.target(self._inside), inner, self._inside), inner
+                waiting += (new.get(each) or self.definitions[each])[1]
+                for one in (new.get(each) or self.definitions[each])[1]:
+                    users.setdefault(one, []).append(each)
         if new:                             # a way may lead back: that it ends is to be known now
-            Validator({"$defs": {**dict.fromkeys(needed, True), **{name: new[name][0] for name in new}}})
+            Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
         self.definitions |= new
-        return said, needed
+        ring = [name]                       # all from which a way leads back need the same
+        for each in ring:
+            if each not in self._needed:
+                self._needed[each] = needed
+                ring += users.get(each, ())
+        return self._needed[name]
 
 
 # --- what the program gives to every request
@@ -6730,13 +6744,13 @@ _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
     "form": (r"application/x-www-form-urlencoded", lambda body, fields: (_joined_pairs(
         [pair for name in fields for pair in body.field(name).pairs(fields[name])]).encode(), "")),
     "parts": (r"multipart/form-data", _Body.multipart),
-    **{kind: (known, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
-       for kind, known in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
+    **{kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
+       for kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
 
 
 def _kind_of(media_type: str) -> str:
     essence = str(media_type).partition(";")[0].strip().lower()
-    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
+    return next(kind for kind, (essences, _) in _BODIES.items() if re.fullmatch(essences, essence))
 
 
 # --- an operation
@@ -6761,7 +6775,7 @@ class _Operation:
         for place in self._places():
             try:
                 place.pairs()
-                said, names = self.api.complete(place.schema)
+                said, with_it = self.api.complete(place.schema)
             except ToolRegError as fault:
                 if place.needed:
                     raise ToolDefinitionError(f"{place.name}: {fault}") from fault
@@ -6769,13 +6783,13 @@ class _Operation:
                 continue
             argument = place.argument(properties)
             self.places[argument], properties[argument] = place, place.told(argument, said)
-            needed |= names
+            needed |= with_it
         self.secrets = self._secrets()
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
         if needed:
-            schema["$defs"] = self.api.shared.setdefault(
-                frozenset(needed), {each: self.api.definitions[each][0] for each in sorted(needed)})
+            schema["$defs"] = self.api.shared.get(names := frozenset(needed)) or self.api.shared.setdefault(
+                names, {each: self.api.definitions[each][0] for each in sorted(names)})
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
         tool.__dict__.update(name=name, description=self._description(), parameters=schema, func=self.call, bind=None,
                              metadata=ToolMetadata(source="openapi", tags=self.tags, extra={"openapi": {
