@@ -6024,7 +6024,6 @@ _MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
 _NO_SERVER = "no server is named with its whole URL (write base_url=)"
 _METHODS = ("get", "put", "post", "delete", "head", "patch", "query")       # on purpose without options and trace
-_IN_BRACES = r"\{([^{}]+)\}"
 _BODY = " body"                             # where a field of it goes; on purpose no parameter's `in`
 _Object = Mapping[str, Any]                 # as it stands in the document
 _Pairs = list[tuple[str, str]]              # names and encoded texts
@@ -6038,25 +6037,24 @@ def _reading() -> Iterator[None]:
     except ToolRegError:
         raise
     except Exception as error:
-        raise ToolDefinitionError(f"the OpenAPI document is malformed: {_error_text(error)}") from error
+        raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from error
 
 
 def openapi_tools(spec: Any, *, base_url: str | None = None, headers: Mapping[str, str] | None = None,
                   auth: Mapping[str, Any] | None = None, include: Iterable[str] | None = None,
-                  exclude: Iterable[str] = (), resources: Mapping[str, Any] | None = None,
-                  timeout: float | None = 30) -> ToolList:
+                  exclude: Iterable[str] = (), timeout: float | None = 30) -> ToolList:
     """Make a Tool of each operation of an OpenAPI 3.0, 3.1 or 3.2 description, or of Swagger 2.0.
 
-    `spec`: a dict, its JSON text, a path or a URL · `base_url`: instead of the servers it names · `headers`: for every
-    request · `auth`: security scheme -> key, token or (user, password) · `include`, `exclude`: operationIds, tags,
-    methods, or paths with * · `resources`: URI -> document, for references to other documents, which are never fetched.
+    `spec`: a dict, its JSON text, a path or a URL; other documents that it refers to are not read · `base_url`: instead
+    of the servers it names · `headers`: for every request · `auth`: security scheme -> key, token or (user, password) ·
+    `include`, `exclude`: operationIds, tags, methods, or paths with *.
     `metadata.extra["openapi"]` has each tool's method, path, deprecated, and what was left_out of it.
     """
     import warnings
     with _reading():
-        api = _Document(*_openapi_document(spec, timeout), resources or {})
-        client = _Client(api, base_url, headers or {}, auth or {}, timeout)
-        operations = _operations(api, client, include, exclude)
+        root, uri = _openapi_document(spec, timeout)
+        client = _Client(root, uri, base_url, headers or {}, auth or {}, timeout)
+        operations = _operations(_Schemas(root), client, include, exclude)
     tools = _make_tools("OpenAPI", operations)
     unsent = client.credentials.keys() - client.sent
     if unsent:
@@ -6081,51 +6079,46 @@ def _openapi_document(spec: Any, timeout: float | None) -> tuple[_Object, str]:
             raise response.error()
         document, uri = response.text_of(response.read()), response.target.origin + response.target.path
     elif not isinstance(spec, Mapping) and not (isinstance(spec, str) and re.match(r"\s*\{|.*\n", spec)):
-        try:
-            with open(os.fspath(spec), encoding="utf-8-sig") as file:
-                document = file.read()
-        except (OSError, ValueError, TypeError) as error:
-            raise ToolDefinitionError(f"the OpenAPI document cannot be read: {_error_text(error)}") from None
+        with open(os.fspath(spec), encoding="utf-8-sig") as file:
+            document = file.read()
     try:
-        document = document if isinstance(document, Mapping) else _read_json(document)
+        said = document if isinstance(document, Mapping) else _read_json(document)
     except ValueError as fault:
         raise ToolDefinitionError(f"the OpenAPI document is not JSON: {fault} "
                                   "(of YAML write register_from_openapi(yaml.safe_load(text)))") from None
-    said = document if isinstance(document, Mapping) else {}
+    said = said if isinstance(said, Mapping) else {}
     version = f"Swagger {said['swagger']}" if "swagger" in said else _shown(said.get("openapi"))
     if not re.match(r'Swagger 2\.|"?3\.[012](?![0-9])', version):
         raise ToolDefinitionError(f"openapi: must be 3.0, 3.1 or 3.2, or swagger 2.0 (got {version})")
-    return _from_swagger(said) if "swagger" in said else said, uri
+    if "swagger" in said:                   # said as OpenAPI 3; definitions stay where references to them lead
+        schemes, path = _part(said, "schemes", list), said.get("basePath") or "/"
+        scheme = "http" if "http" in schemes and "https" not in schemes else "https"
+        said = {**said, "servers": [{"url": f"{scheme}://{said['host']}{path}" if said.get("host") else path}],
+                "components": {"schemas": said.get("definitions"), "securitySchemes": said.get("securityDefinitions")}}
+    return said, uri
 
 
-# --- Swagger 2.0, said as OpenAPI 3; definitions stay where they are, so references to them lead there
-_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}
-
-
-def _from_swagger(old: _Object) -> dict[str, Any]:
-    schemes, path = _part(old, "schemes", list), old.get("basePath") or "/"
-    scheme = "http" if "http" in schemes and "https" not in schemes else "https"
-    return {**old, "servers": [{"url": f"{scheme}://{old['host']}{path}" if old.get("host") else path}],
-            "components": {"schemas": old.get("definitions"), "securitySchemes": old.get("securityDefinitions")}}
+_COLLECTIONS = {"ssv": "spaceDelimited", "pipes": "pipeDelimited", "tsv": "tsv"}        # Swagger's words
 
 
 def _swagger_operation(root: _Object, node: _Object, parameters: list[_Object]) -> tuple[list[_Object], Any]:
-    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body)."""
-    given = [{"schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
-              "style": _COLLECTIONS.get(each.get("collectionFormat", "")),
-              "explode": each.get("collectionFormat") == "multi"} for each in parameters]
-    bodies = [each for each in given if each["in"] == "body"]
+    """Give (the parameters, each with a schema of its own where other keywords do no harm, the body) of OpenAPI 3."""
+    given: list[_Object] = [{
+        "schema": {"type": "string", "format": "binary"} if each.get("type") == "file" else each, **each,
+        "style": _COLLECTIONS.get(each.get("collectionFormat", "")), "explode": each.get("collectionFormat") == "multi"}
+        for each in parameters]
+    body = next((each for each in given if each["in"] == "body"), None)
     fields = {each["name"]: each for each in given if each["in"] == "formData"}
     media_types = _part(node, "consumes", list) or _part(root, "consumes", list) or ["application/json"]
     if fields:
         has_file = any(each.get("type") == "file" for each in fields.values())
-        forms = {_kind_of(each) for each in media_types} & {"form", "parts"}
-        media_types = ["multipart/form-data" if has_file or forms == {"parts"} else "application/x-www-form-urlencoded"]
+        is_parts = has_file or {_kind_of(each) for each in media_types} & {"form", "parts"} == {"parts"}
+        media_types = ["multipart/form-data" if is_parts else "application/x-www-form-urlencoded"]
         needed = [name for name in fields if fields[name].get("required") is True]
-        bodies = [{"required": bool(needed), "encoding": fields, "schema": {
-            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}]
-    return ([each for each in given if each["in"] not in ("body", "formData")],
-            {**bodies[0], "content": dict.fromkeys(media_types, bodies[0])} if bodies else None)
+        body = {"required": bool(needed), "encoding": fields, "schema": {
+            "type": "object", "required": needed, "properties": {name: fields[name]["schema"] for name in fields}}}
+    others = [each for each in given if each["in"] not in ("body", "formData")]
+    return others, body and {**body, "content": dict.fromkeys(media_types, body)}
 
 
 # --- schemas: OpenAPI's, said in JSON Schema 2020-12
@@ -6145,8 +6138,11 @@ _SAID |= {each: _FORMS[form] for form, more in {
     _SCHEMA: "if then else contains unevaluatedItems unevaluatedProperties", _COUNT: "minContains maxContains",
     "an object": "dependentSchemas dependentRequired", _TEXT: "description contentEncoding contentMediaType",
     "an array": "examples", "any value": "default"}.items() for each in more.split()}
-_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True}
-_UNSAID = {each: f"a schema with {each} is not supported" for each in ("$recursiveRef", "$dynamicRef")}
+_SAID |= {"pattern": _can_be_said, "deprecated": lambda argument: argument is True,
+          "patternProperties": lambda argument: isinstance(argument, dict) and all(map(_can_be_said, argument)),
+          "properties": lambda argument: argument and isinstance(argument, dict),
+          "required": lambda argument: argument and _FORMS[_DIFFERENT](argument)}
+_UNSAID = {"$dynamicRef": "a schema with $dynamicRef is not supported"}
 if Validator.compiler is _Compiler:         # a copy without the chapter schema
     _UNSAID |= {each: str(_needs_chapter(each)) for each in _SAID.keys() - _KEYWORDS if each in _CHAPTER_OF}
 
@@ -6162,97 +6158,93 @@ def _modern(schema: _Object) -> dict[str, Any]:
     return {word: argument for word, argument in new.items() if word in _SAID and _SAID[word](argument)}
 
 
-def _absolute(node: Any, uri: str) -> Any:
-    """Copy a document with its references spelled in full."""
-    from urllib.parse import urljoin
-    if isinstance(node, Mapping):
-        return {key: urljoin(uri, each) if key == "$ref" and isinstance(each, str) else _absolute(each, uri)
-                for key, each in node.items()}
-    return [_absolute(each, uri) for each in node] if isinstance(node, list) else node
+class _Schemas:
+    """Say the schemas of a description in JSON Schema; nothing is copied that nobody uses."""
 
-
-class _Document:
-    """Hold a description, of which nothing is copied that nobody uses, and say its schemas in JSON Schema."""
-
-    def __init__(self, root: _Object, uri: str, resources: Mapping[str, Any]) -> None:
-        from urllib.parse import urljoin
-        others = {urljoin(uri, key): document for key, document in resources.items()}
-        self.root, self.uri = root, uri
-        self.documents = {**{key: _absolute(others[key], key) for key in others}, uri: root}
-        self.home = "#/definitions/" if "swagger" in root else "#/components/schemas/"
-        self._inline: dict[str, str] = {}                   # the JSON text of a schema -> a reference of our own
-        self._references: dict[str, str] = {}               # a name in $defs -> what it stands for
-        self._definitions: dict[str, tuple[Any, list[str]]] = {}        # the same -> (schema, names in it)
-        self._needed: dict[str, dict[str, Any]] = {}        # the same -> the $defs that it needs
-        self._extending: dict[str, list[str]] = {}          # a reference -> those to what extends it by an allOf
-        for name, schema in _part(_part(root, "components", dict), "schemas", dict).items():
-            for part in _part(schema, "allOf", list):
-                self._extending.setdefault(_part(part, "$ref", str), []).append(self.home + name)
+    def __init__(self, root: _Object) -> None:
+        self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
+        self.shared: dict[frozenset[str], dict[str, Any]] = {}      # names -> their $defs, for all that need the same
+        self.definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
+        self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
+        self._references: dict[str, str] = {}               # the same -> what it stands for
+        self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
+        self._inside = ""                                   # the reference to the definition that is being said
+        self._flat: dict[int, tuple[Any, dict[str, Any]]] = {}          # the id of a schema -> (it, what it comes to)
 
     def target(self, reference: str) -> Any:
-        from urllib.parse import urljoin
-        uri, _, pointer = urljoin(self.uri, reference).partition("#")
-        if uri not in self.documents:
-            raise ToolDefinitionError(f"refers to {_shown(uri)} (give that document in resources=)")
-        try:
-            if not pointer.startswith("/") and (uri == self.uri or pointer):    # all of a description is no schema
-                raise LookupError(pointer)
-            return _pointer(self.documents[uri], f"#{pointer}")
-        except LookupError:
-            raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere") from None
+        if reference in self._inline:
+            return self._inline[reference]
+        with contextlib.suppress(LookupError):
+            if reference.startswith("#/"):  # all of a description is no schema
+                return _pointer(self.root, reference)
+        raise ToolDefinitionError(f"the reference {_shown(reference)} leads nowhere (other documents are not read)")
 
     def follow(self, node: Any) -> Any:
         """Give what a chain of references leads to."""
         for _ in range(MAX_DEPTH):
-            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+            if not _part(node, "$ref", str):
                 return node
             node = self.target(node["$ref"])
         raise ToolDefinitionError("references lead round in a circle")
 
-    def parts_of(self, schema: Any, words: Iterable[str] = ("allOf",), seen: set[int] | None = None) -> list[_Object]:
-        """Give all that judges a value, each once: what it refers to, what stands under the words, and last itself."""
-        seen = set() if seen is None else seen
-        if not isinstance(schema, Mapping) or id(schema) in seen:
-            return []
-        seen.add(id(schema))
-        inner = [self.target(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
-        for found in [schema[word] for word in words if word in schema]:
-            inner += found if isinstance(found, list) else [found]
-        return [*(part for each in inner for part in self.parts_of(each, words, seen)), schema]
+    def flat(self, schema: Any, around: frozenset[int] = frozenset()) -> Any:
+        """Say as one what a schema refers to, what it has under allOf, and itself: open for what each of them adds."""
+        inner = [self.target(schema["$ref"])] if _part(schema, "$ref", str) else []
+        inner += _part(schema, "allOf", list)
+        if not inner or id(schema) in around:
+            return {} if inner or not isinstance(schema, Mapping) else schema
+        if id(schema) not in self._flat:
+            own = {word: schema[word] for word in schema if word not in ("$ref", "allOf")}
+            flat, properties, required = dict[str, Any](), dict[str, Any](), list[Any]()
+            for part in [*(self.flat(each, around | {id(schema)}) for each in inner), own]:
+                for name, each in _part(part, "properties", dict).items():
+                    properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
+                required += _part(part, "required", list)
+                rest = {word: part[word] for word in part if word not in ("properties", "required")
+                        and (part[word] is not False or part is own)}       # that a part is closed is not ours
+                clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
+                flat |= {"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest
+            flat |= {"properties": properties, "required": required}
+            self._flat[id(schema)] = schema, flat
+        return self._flat[id(schema)][1]
 
-    def is_read_only(self, schema: Any) -> bool:
-        try:
-            return any(part.get("readOnly") is True for part in self.parts_of(schema))
-        except ToolDefinitionError:         # told where the schema is said
-            return False
+    def asked(self, schema: _Object) -> _Object:
+        """Leave out the properties that are read-only."""
+        properties, hidden = {**_part(schema, "properties", dict)}, set[str]()
+        for name, each in [*properties.items()]:
+            with contextlib.suppress(ToolDefinitionError):      # told where the schema is said
+                if self.flat(each).get("readOnly") is True:
+                    hidden.add(name)
+                    del properties[name]
+        required = [name for name in dict.fromkeys(_part(schema, "required", list)) if name not in hidden]
+        return {**schema, "properties": properties, "required": required}
 
     def said(self, schema: Any, used: list[str], reference: str = "") -> Any:
         """Say a schema as requests want it; `used` collects the names in $defs, `reference` leads to a definition."""
         if not isinstance(schema, Mapping):
             return schema is not False
-        faults = [_UNSAID[word] for word in schema if word in _UNSAID]
-        if faults:
-            raise ToolDefinitionError(faults[0])
+        for word in schema.keys() & _UNSAID.keys():
+            raise ToolDefinitionError(_UNSAID[word])
         branches, own = _part(schema, "allOf", list), schema.keys() & {"properties", "required"}
         extends = len(branches) > 1 or (branches and reference) or (own and (branches or "$ref" in schema))
         text = json.dumps(schema, default=str) if extends and not reference else ""
         if '"$ref"' in text:                # it may hold itself, which only a definition can say
-            return {"$ref": self._named(self._place_of(schema, text), used)}
-        own_kinds = reference if "discriminator" in schema else ""
-        schema = self._merged(self.parts_of(schema) if extends else [schema]) if own or extends else schema
-        schema, teller, kinds = self._kinds(schema, own_kinds)
+            base = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[0]
+            self._inline[f"{text}/{base}_extended"] = schema
+            return self._named(f"{text}/{base}_extended", used)
+        is_base = "discriminator" in schema
+        schema = self.flat(schema) if extends else schema
+        schema, kinds = self._kinds(self.asked(schema), reference if is_base else "", used)
         said: dict[str, Any] = {}
         for word, argument in _modern(schema).items():
-            if word == "$ref":
-                said[word] = self._named(argument, used)
-            elif word == "properties":
+            if word == "properties":
                 said[word] = self._properties(argument, _part(schema, "required", list), used)
-            elif word == "patternProperties":
-                said[word] = {each: self.said(sub, used) for each, sub in argument.items() if _can_be_said(each)}
             else:
                 said[word] = _change_schemas(word, argument, lambda sub, *_: self.said(sub, used))
+        if {"$ref", "$recursiveRef"} & schema.keys():
+            said |= self._named(str(schema.get("$ref", self._inside)), used)
         if kinds:
-            said["anyOf"] = [self._kind(each, self.said(each, used), teller, values) for each, values in kinds]
+            said["anyOf"] = kinds
         if said.get("format") == "binary":
             said = {"description": "the file's text", **said}
             del said["format"]
@@ -6271,156 +6263,124 @@ class _Document:
                     raise
         return kept
 
-    def _place_of(self, schema: _Object, text: str) -> str:
-        """Give a reference to a schema that stands nowhere else, named after what it extends."""
-        base, = re.findall(r'"\$ref": "(?:[^"]*[/#])?([^"]*)"', text)[:1] or [""]
-        reference = self._inline.setdefault(text, f"inline:/{len(self._inline)}/{base}_extended")
-        self.documents[reference] = schema
-        return reference
-
-    def _merged(self, parts: list[_Object]) -> _Object:
-        """Say what extends others by allOf as one schema, open for what each part adds, without what is read-only."""
-        merged, properties, required, others = dict[str, Any](), dict[str, Any](), list[str](), list[Any]()
-        for part in parts:
-            for name, each in _part(part, "properties", dict).items():
-                properties[name] = {**_part(properties, name, dict), **each} if isinstance(each, Mapping) else each
-            required += _part(part, "required", list)
-            rest = {word: argument for word, argument in part.items()
-                    if word not in ("$ref", "allOf", "properties", "required")
-                    and (argument is not False or part is parts[-1])}   # that a part is closed is not ours
-            if all(merged.get(word, argument) == argument for word, argument in rest.items() if word in _KEYWORDS):
-                merged |= rest
-            else:
-                others.append(rest)
-        hidden = {name for name, each in properties.items() if self.is_read_only(each)}
-        if properties:
-            merged["properties"] = {name: each for name, each in properties.items() if name not in hidden}
-        if required:
-            wanted = (name for name in required if isinstance(name, str) and name not in hidden)
-            merged["required"] = [*dict.fromkeys(wanted)]
-        return {**merged, "allOf": others}
-
     # --- kinds of one thing, which a property tells apart
-    def _kinds(self, schema: _Object, reference: str) -> tuple[_Object, str, list[tuple[Any, list[str]]]]:
-        """Give (a schema without its kinds, the property that tells them apart, each kind with its values)."""
-        told, found = schema.get("discriminator"), [reference]
+    def _kinds(self, schema: _Object, reference: str, used: list[str]) -> tuple[_Object, list[Any]]:
+        """Give (a schema without its kinds, each kind with the values of a property that mean it)."""
+        told, choices = schema.get("discriminator"), _part(schema, "oneOf", list) or _part(schema, "anyOf", list)
         teller = told if isinstance(told, str) else _part(told, "propertyName", str)
-        choices = [word for word in ("oneOf", "anyOf") if _part(schema, word, list)]
-        if not teller or len(choices) > 1 or not (choices or reference):
-            return schema, "", []
+        if not teller or not (choices or reference):
+            return schema, []
         mapping = {value: each if re.search("[/#]", each) else self.home + each
                    for value, each in _part(told, "mapping", dict).items()}
-        for each in found if not choices and not mapping else ():       # it grows meanwhile
-            found += [kind for kind in self._extending.get(each, ()) if kind not in found]
-        mapping = mapping or {each.rpartition("/")[2]: each for each in found[len(found) < 2:]}
-        bare = {word: schema[word] for word in schema if word not in ("discriminator", *choices)}
-        kinds = {each: [value for value in mapping if mapping[value] == each] for each in mapping.values()}
-        if choices:                         # a value may fit several branches of oneOf until the property is read
-            return bare, teller, [(each, kinds.get(_part(each, "$ref", str), [])) for each in schema[choices[0]]]
-        rows = [(bare if each == reference else {"$ref": each}, values) for each, values in kinds.items()]
-        return {} if rows else schema, teller, rows
+        bare: _Object = {word: schema[word] for word in schema if word not in ("discriminator", "oneOf", "anyOf")}
+        rows = [(_part(each, "$ref", str), each) for each in choices]
+        if not choices:
+            family, schemas = [reference], _part(_part(self.root, "components", dict), "schemas", dict)
+            for each in family:             # it grows meanwhile
+                family += [self.home + name for name, kind in schemas.items() if self.home + name not in family
+                           and each in [_part(part, "$ref", str) for part in _part(kind, "allOf", list)]]
+            mapping = mapping or {each.rpartition("/")[2]: each for each in family[len(family) < 2:]}
+            rows = [(each, bare if each == reference else {"$ref": each}) for each in dict.fromkeys(mapping.values())]
+            bare = {} if rows else schema
+        return bare, [self._kind(each, teller, [value for value in mapping if mapping[value] == target], used)
+                      for target, each in rows]
 
-    def _kind(self, schema: Any, said: Any, teller: str, values: list[str]) -> Any:
-        """Add the values that mean a kind, unless it says others itself."""
-        own = [each.get("enum", [each.get("const")]) for part in self.parts_of(schema)
-               for each in [_part(_part(part, "properties", dict), teller, dict)] if {"enum", "const"} & each.keys()]
-        values = [value for value in values if all(value in each for each in own)]
+    def _kind(self, schema: Any, teller: str, values: list[str], used: list[str]) -> Any:
+        """Say a kind, with the values that mean it unless it says others itself."""
+        said, own = self.said(schema, used), _part(_part(self.flat(schema), "properties", dict), teller, dict)
+        values = [value for value in values if value in own.get("enum", [own.get("const", value)])]
         if not values or not isinstance(said, dict):
             return said
         return {**said, "properties": {**said.get("properties", {}), teller: {"enum": values}},
                 "required": [*dict.fromkeys([*said.get("required", ()), teller])]}
 
     # --- definitions
-    def _named(self, reference: str, used: list[str]) -> str:
+    def _named(self, reference: str, used: list[str]) -> dict[str, str]:
         self.target(reference)              # or it leads nowhere
         name = _legal_name(reference.rpartition("/")[2])
         if self._references.setdefault(name, reference) != reference:
             name = _legal_name(reference, distinct=True)
             self._references[name] = reference
         used.append(name)
-        return f"#/$defs/{name}"
+        return {"$ref": f"#/$defs/{name}"}
 
-    def definitions_of(self, *used: str) -> dict[str, Any]:
-        """Give the $defs that are needed where some are used; what needs the same shares it."""
-        found, known, waiting = dict[str, Any](), dict[str, Any](), [*used]
-        users: dict[str, list[str]] = {}
-        for name in waiting:                # it grows meanwhile
-            if name in self._needed and name not in known:
-                needed = self._needed[name]
-                known = needed if known.keys() <= needed.keys() else {**known, **needed}
-            elif name not in known and name not in found:
-                found[name], names = self._definition(name)
-                waiting += names
-                for each in names:
-                    users.setdefault(each, []).append(name)
-        needed = known if found.keys() <= known.keys() else {**known, **found}
-        if found and len({*waiting}) < len(waiting):    # a way may lead back: whether that ends is to be known now
-            Validator({"allOf": [{"$ref": f"#/$defs/{name}"} for name in used], "$defs": needed})
-        ring = [*used] if len(used) == 1 else []        # all from which a way leads back need the same
-        for name in ring:
-            if name not in self._needed:
-                self._needed[name] = needed
-                ring += users.get(name, ())
-        return needed
+    def complete(self, schema: Any) -> tuple[Any, set[str]]:
+        """Give (a schema, said, the names of all definitions that it needs)."""
+        self._inside, names = "", list[str]()
+        said = self.said(schema, names)
+        return said, set[str]().union(*map(self._needed_with, names))
 
-    def _definition(self, name: str) -> tuple[Any, list[str]]:
-        """Give (a definition, the names in it)."""
-        if name not in self._definitions:
-            used, reference = list[str](), self._references[name]
-            schema, itself = self.target(reference), f'"$ref": {json.dumps(reference)}'
-            if _part(schema, "$recursiveAnchor", bool):
-                schema = json.loads(json.dumps(schema, default=str).replace('"$recursiveRef": "#"', itself))
-            self._definitions[name] = self.said(schema, used, reference), used
-        return self._definitions[name]
+    def _needed_with(self, name: str) -> set[str]:
+        """Give the names of all definitions that one needs, itself too; those that lead to each other share them."""
+        waiting, needed, users, new = [name], set[str](), dict[str, list[str]](), dict[str, tuple[Any, list[str]]]()
+        for each in waiting if name not in self._needed else ():        # it grows meanwhile
+            if each in self._needed:
+                needed |= self._needed[each]
+            elif each not in needed:
+                needed.add(each)
+                if each not in self.definitions:
+                    inner, self._inside = list[str](), self._references[each]
+                    new[each] = self.said(self.target(self._inside), inner, self._inside), inner
+                waiting += (new.get(each) or self.definitions[each])[1]
+                for one in (new.get(each) or self.definitions[each])[1]:
+                    users.setdefault(one, []).append(each)
+        if new:                             # a way may lead back: that it ends is to be known now
+            Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
+        self.definitions |= new
+        ring = [name]                       # all from which a way leads back need the same
+        for each in ring:
+            if each not in self._needed:
+                self._needed[each] = needed
+                ring += users.get(each, ())
+        return self._needed[name]
 
 
 # --- what the program gives to every request
 class _Client:
-    def __init__(self, api: _Document, base_url: str | None, headers: Mapping[str, str], auth: Any,
+    def __init__(self, root: _Object, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
                  timeout: float | None) -> None:
         if not isinstance(auth, Mapping):
             raise ToolDefinitionError("auth: must be a dict of security scheme -> secret")
-        if base_url is not None and _Target(base_url) and not set("?#{").isdisjoint(base_url):
-            raise ToolDefinitionError("base_url: takes no query, fragment or variable")
-        self.uri, self.base_url, self.headers, self.timeout = api.uri, base_url, _headers_of(headers, {}), timeout
-        nodes = _part(_part(api.root, "components", dict), "securitySchemes", dict)
-        schemes = {name: api.follow(nodes[name]) for name in nodes}
+        self.uri, self.headers, self.timeout = uri, _headers_of(headers, {}), timeout
+        self.servers = None if base_url is None else [{"url": base_url}]
+        schemes = _part(_part(root, "components", dict), "securitySchemes", dict)
         self.credentials = {name: self._credential(name, schemes.get(name), auth[name]) for name in auth}
         self.sent: set[str] = set()         # the names of those that some operation sends
-        self.hidden = {("header", name) for name in (*self.headers, "accept", "content-type", "authorization")}
+        own = (*self.headers, *_OWN_HEADERS, "accept", "content-type", "authorization")
+        self.hidden = {("header", name) for name in own}
         self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
-    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[str, str, str]:
-        """Give (where it goes, its name there, the text)."""
+    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[_Place, str]:
+        """Give (where it goes, the text)."""
         from base64 import b64encode
         secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-        if scheme is None:
-            raise ToolDefinitionError(f"auth: {_shown(name)} is no security scheme of the document")
-        if not isinstance(secret, str):
-            raise ToolDefinitionError(f"auth: {_shown(name)} must be text (got {type(secret).__name__})")
+        if scheme is None or not isinstance(secret, str):
+            raise ToolDefinitionError(f"auth: {_shown(name)} must be a security scheme of the document, with text")
         kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
+        words = {"basic": "Basic", "http basic": "Basic",               # Swagger's word, and OpenAPI's
+                 "http bearer": "Bearer", "oauth2": "Bearer", "openidconnect": "Bearer"}
         if kind in ("apikey header", "apikey query", "apikey cookie"):
-            return scheme["in"], scheme["name"], secret
-        if kind in ("basic", "http basic"):             # Swagger's word, and OpenAPI's
-            return "header", "authorization", f"Basic {b64encode(secret.encode()).decode()}"
-        if kind in ("http bearer", "oauth2", "openidconnect"):
-            return "header", "authorization", f"Bearer {secret}"
-        raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+            return _Place(scheme["in"], scheme["name"], True, {}, {}), secret
+        if kind not in words:
+            raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
+        secret = b64encode(secret.encode()).decode() if words[kind] == "Basic" else secret
+        return _Place("header", "authorization", True, {}, {}), f"{words[kind]} {secret}"
 
     def base_for(self, servers: Iterable[_Object]) -> str:
-        """Give `base_url`, or the first server that has a whole URL, if only beside the document's; else nothing."""
+        """Give the first server that has a whole URL, if only beside the document's; else nothing."""
         from urllib.parse import urljoin
-        urls = [] if self.base_url is None else [self.base_url]
-        for server in servers:
-            url = _part(server, "url", str)
+        for server in self.servers or servers:
+            url = str(_part(server, "url", str))
             for name, variable in _part(server, "variables", dict).items():
                 url = url.replace(f"{{{name}}}", str(variable.get("default", *_part(variable, "enum", list)[:1])))
-            urls.append(urljoin(self.uri, url))
-        return next((url.rstrip("/") for url in urls if re.match("https?://[^?#{]+$", url)), "")
+            url = urljoin(self.uri, url)
+            if re.match("https?://[^?#{@]+$", url):
+                return url.rstrip("/")
+        return ""
 
 
 # --- which operations there are
-def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
+def _operations(api: _Schemas, client: _Client, include: Iterable[str] | None,
                 exclude: Iterable[str]) -> list[tuple[str, Callable[[str], Tool]]]:
     """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
@@ -6429,81 +6389,87 @@ def _operations(api: _Document, client: _Client, include: Iterable[str] | None,
             item = {} if str(key).startswith("x-") else api.follow(given)
         except ToolDefinitionError:
             item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
-        item = item if isinstance(item, Mapping) else {}
-        nodes = {method.upper(): item.get(method) for method in _METHODS}
+        nodes = {method.upper(): item.get(method) for method in _METHODS if isinstance(item, Mapping)}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
                 wished = str(node.get("operationId") or "")
                 wished = wished if wished and wished not in found else f"{method.lower()} {key}"
-                found[wished] = _Operation(api.root, client, method, str(key), item, node)
+                found[wished] = _Operation(api, client, method, str(key), item, node)
     chosen = set(found) if include is None else _meant_by(found, "include", include)
     chosen -= _meant_by(found, "exclude", exclude)
     if not chosen:
         raise ToolDefinitionError("the OpenAPI document has no operations that could be called")
     if not any(each.base for each in found.values()):
         raise ToolDefinitionError(_NO_SERVER)
-    plain = sorted(map(_legal_name, found))                 # of all, so that a choice changes no names
-    twice = {name for name, after in zip(plain, plain[1:]) if name == after}
-    return [(wished, functools.partial(each.tool, api, _legal_name(wished, _legal_name(wished) in twice - {wished})))
-            for wished, each in found.items() if wished in chosen]
+    plain = [_legal_name(wished) for wished in found]       # of all, so that a choice changes no names
+    return [(wished, functools.partial(each.tool, _legal_name(wished, name != wished and plain.count(name) > 1)))
+            for (wished, each), name in zip(found.items(), plain) if wished in chosen]
 
 
 def _meant_by(operations: Mapping[str, _Operation], option: str, wanted: Iterable[str]) -> set[str]:
     """Give the operations that an option means by their ids, tags, methods, or paths with *."""
-    import difflib
     chosen: set[str] = set()
     words = {wished: {wished, *each.words} for wished, each in operations.items()}
     for word in [wanted] if isinstance(wanted, str) else wanted:
         fits = re.compile(".*".join(map(re.escape, word.split("*")))).fullmatch
         hits = {wished for wished, own in words.items() if any(map(fits, own))}
         if not hits:
-            folded = {each.lower(): each for each in sorted(set().union(*words.values()), reverse=True)}
-            near = [folded[each] for each in difflib.get_close_matches(word.lower(), folded, 3)]
-            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}="
-                                      + (f" (near: {_listed(near)})" if near else ""))
+            there = _listed(_nearest_first(word, sorted(set().union(*words.values()))))
+            raise ToolDefinitionError(f"the OpenAPI document has no operations {_shown(word)} of {option}= "
+                                      f"(there are: {there})")
         chosen |= hits
     return chosen
 
 
-# --- how an argument is written: as pairs of a name and an encoded text
-def _separated(between: str, may_explode: bool = True) -> Callable[..., _Pairs]:
-    """Make a writer of lists and objects whose items are pairs of their own (`explode`), or stand in one text."""
-    def write(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-        is_object = isinstance(value, dict)
-        items = value.items() if is_object else [(name, each) for each in (value if type(value) is list else [value])]
-        pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None or not is_object]
-        equals = "=" if explode else between
-        texts = [f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs]
-        return pairs if explode and may_explode else [(name, between.join(texts))]
-    return write
-
-
-def _nested(name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
-    """Write a[b][0]=value for each value in objects and lists that is none itself."""
-    if not isinstance(value, (dict, list)):
-        return [] if value is None else [(name, encode(_as_text(value)))]
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    return [pair for key, each in items for pair in _nested(f"{name}[{key}]", each, explode, encode)]
-
-
-_STYLES: dict[str, Callable[..., _Pairs]] = {
-    "form": _separated(","), "simple": _separated(",", may_explode=False), "spaceDelimited": _separated("%20"),
-    "pipeDelimited": _separated("%7C"), "tsv": _separated("%09"), "deepObject": _nested,
-    "json": lambda name, value, explode, encode: [(name, encode(_printable(_write_json(value))))]}
+# --- how an argument is written
 # where an argument goes -> the styles that can be written there, the usual one first
-_STYLES_IN = {"path": ("simple",), "header": ("simple",), "cookie": ("form",), **dict.fromkeys(
-    ("query", _BODY), ("form", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
-_SPARED = "/?:@!$'()*,;"                    # by allowReserved in a query, but for what would end the value
+_STYLES_IN = {"path": ("simple", "json"), "header": ("simple", "json"), "cookie": ("form", "json"), **dict.fromkeys(
+    ("query", _BODY), ("form", "json", "spaceDelimited", "pipeDelimited", "tsv", "deepObject"))}
+_BETWEEN = {"form": ",", "simple": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tsv": "%09"}
+_SPARED = {"cookie": "=+/:@!$", "query": "/?:@!$'()*,;"}    # in a query by allowReserved; what ends a value is not
 
 
-class _Place:
+def _styled(style: str, name: str, value: Any, explode: bool, encode: Callable[[str], str]) -> _Pairs:
+    """Write a value as pairs: `explode` makes one of each item, deepObject of each scalar in it, as a[b][0]=value."""
+    is_object, is_list = isinstance(value, dict), type(value) is list
+    if style == "json":
+        return [(name, encode(_printable(_write_json(value))))]
+    if style == "deepObject" and (is_object or is_list):
+        return [pair for key, each in (value.items() if is_object else enumerate(value))
+                for pair in _styled(style, f"{name}[{key}]", each, explode, encode)]
+    items = value.items() if is_object else [(name, each) for each in (value if is_list else [value])]
+    pairs = [(key, encode(_as_text(each))) for key, each in items if each is not None]
+    if style not in _BETWEEN or (explode and style != "simple"):
+        return pairs
+    equals = "=" if explode else _BETWEEN[style]
+    return [(name, _BETWEEN[style].join(f"{encode(key)}{equals}{text}" if is_object else text for key, text in pairs))]
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return _printable(value) if isinstance(value, str) else _write_json(value)
+
+
+def _in_url(text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+    return quote(_printable(text), safe=safe)
+
+
+def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
+    return between.join(f"{_in_url(name)}={text}" for name, text in pairs)
+
+
+class _Place(NamedTuple):
     """Say what an argument fills: a parameter, a field of the body, or the body."""
 
-    def __init__(self, where: str, name: str, needed: bool, schema: Any, node: _Object) -> None:
-        self.where, self.name, self.needed, self.schema = where, name, needed, schema   # a parameter's `in`, or _BODY
-        self.node = node                    # which says how it is written
+    where: str                              # a parameter's `in`, or _BODY
+    name: str
+    needed: bool
+    schema: Any
+    node: _Object                           # which says how it is written
 
-    def argument(self, taken: Mapping[str, Any]) -> str:
+    def argument(self, taken: Collection[str]) -> str:
         """Give the name as a model's API takes it, and other than those that are taken."""
         name = self.name if re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", self.name) else _legal_name(self.name)
         name += f"_{self.where.strip()}" if name in taken else ""
@@ -6513,125 +6479,88 @@ class _Place:
 
     def told(self, argument: str, schema: Any) -> Any:
         """Add to a schema what stands beside it, and the name that is sent where the argument's is another."""
-        if not isinstance(schema, dict):
-            return schema
-        texts = [_part(self.node, "description", str) or schema.get("description", ""),
+        texts = [_part(self.node, "description", str) or _part(schema, "description", str),
                  "" if argument.startswith(self.name) else f"(sent as {self.name})"]
         more = {"description": " ".join(filter(None, texts)), "deprecated": self.node.get("deprecated") is True}
-        return {**schema, **{word: said for word, said in more.items() if said}}
+        return {**schema, **{word: more[word] for word in more if more[word]}} if isinstance(schema, dict) else schema
 
     def pairs(self, value: Any = None) -> _Pairs:
         """Write a value in its style, or say why none can be; null and what is empty are left out."""
-        where, node, contents = self.where, self.node, list(_part(self.node, "content", dict))
-        style = str(node.get("style") or _STYLES_IN.get(where, ("",))[0])
-        if where not in _STYLES_IN or (where == "header" and self.name.lower() in _OWN_HEADERS):
-            raise ToolDefinitionError(f"a {where} parameter of this name is not supported")
-        if contents and (len(contents) > 1 or _kind_of(contents[0]) != "json"):
-            raise ToolDefinitionError(f"a content of {_listed(contents)} is not supported in a {where} parameter")
-        if style not in _STYLES_IN[where]:
-            raise ToolDefinitionError(f"the style {style} is not supported in a {where} parameter")
-        if value in (None, [], {}):
-            return []
+        styles, node = _STYLES_IN.get(self.where, ()), self.node
+        content = _listed(_part(node, "content", dict))
+        style = str(content or node.get("style") or next(iter(styles), "text"))
         explode = style == "form" if node.get("explode") is None else node["explode"]
-        is_json = contents or (node.get("contentType") and _kind_of(node["contentType"]) == "json")
-        if is_json or (isinstance(value, dict) and where == _BODY and not node.get("style")):
+        if _kind_of(content or node.get("contentType", "")) == "json" or (
+                isinstance(value, dict) and self.where == _BODY and not node.get("style")):
             style = "json"
-        safe = _SPARED if where == "query" and node.get("allowReserved") is True else ""
-        encode = str if where == "header" else functools.partial(_percent_encoded, safe=safe)
-        return _STYLES[style](self.name, value, explode, encode)
-
-
-def _percent_encoded(text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-    try:
-        return quote(text, safe=safe)
-    except UnicodeEncodeError:
-        raise ToolError(_MEND.format("a value holds half a character (a lone surrogate)")) from None
-
-
-def _joined_pairs(pairs: _Pairs, between: str = "&") -> str:
-    return between.join(f"{_percent_encoded(name)}={text}" for name, text in pairs)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else _write_json(value)
+        if style not in styles:
+            raise ToolDefinitionError(f"a {self.where} parameter written as {style} is not supported")
+        spares = self.where == "cookie" or node.get("allowReserved") is True
+        safe = _SPARED.get(self.where, "") if spares else ""
+        encode = str if self.where == "header" else functools.partial(_in_url, safe=safe)
+        return [] if value in (None, [], {}) else _styled(style, self.name, value, explode, encode)
 
 
 # --- the body
 _LIFTED = frozenset("type properties required additionalProperties title description example examples default "
                     "deprecated externalDocs xml".split())
+_FILE = '"format": "binary"|"content(MediaType|Encoding)":'
 _WILD = {"*/*": "application/json", "application/*": "application/json", "text/*": "text/plain"}
 
 
 class _Body:
     """Hold what the body of an operation takes (`places`), and write it."""
 
-    def __init__(self, api: _Document, node: Any) -> None:
+    def __init__(self, api: _Schemas, node: Any) -> None:
         body = api.follow(node)
         contents = _part(body, "content", dict)
         media_type = min(contents, key=lambda each: [*_BODIES].index(_kind_of(each)), default="")
         content = api.follow(contents.get(media_type)) or {}
-        self.kind, self.type = _kind_of(media_type), _WILD.get(media_type, media_type)
+        self.api, self.kind, self.type = api, _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        self.schema = content.get("schema", {})
+        schema, told = content.get("schema", {}), api.follow(content.get("schema")) or {}
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
-            told = api.follow(self.schema)
-            self.schema = {"type": "string", **{word: told[word] for word in (
-                "description", "contentEncoding", "enum", "format") if word in (told or ())}}
-        fields = self._fields(api)
-        self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, self.schema, {})]
-        self.places = fields or whole[:len(contents)]
-        self.files = {place.name: self._file_in(api, place.schema) for place in fields if self.kind == "parts"}
+            schema = {"type": "string", **{word: told[word] for word in told if word in (
+                "description", "contentEncoding", "enum", "format")}}
+        fields = self._fields(schema)
+        self.places = fields or [_Place(_BODY, "body", self.needed, schema, {})][:len(contents)]
+        self.is_whole = not fields
 
-    def _fields(self, api: _Document) -> list[_Place]:
+    def _fields(self, schema: Any) -> list[_Place]:
         """Give the properties of a plain object that is closed or silent: each is an argument.
 
         They are required as they say, even where the body is not: authors forget that.
         """
-        schema = api.follow(self.schema)
+        schema = self.api.asked(self.api.follow(schema) or {})
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
         if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
                 or not properties.keys() >= {*required}
                 or not all(keyword in _LIFTED or keyword.startswith("x-") for keyword in schema)):
             return []
-        return [self._field(name, name in required, each) for name, each in properties.items()
-                if not api.is_read_only(each)]
+        return [self.field(name, name in required, each) for name, each in properties.items()]
 
-    def _field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
+    def field(self, name: str, needed: bool = False, schema: Any = None) -> _Place:
         return _Place(_BODY, name, needed, schema, _part(self.encoding, name, dict))
 
-    def written(self, values: Mapping[str, Any]) -> tuple[bytes | None, str]:
+    def written(self, given: Mapping[str, Any]) -> tuple[bytes | None, str]:
         """Give (the body or None, its content type)."""
-        if not values and (not self.needed or not self.places):
+        if not given and (not self.needed or not self.places):
             return None, ""
-        body, media_type = _BODIES[self.kind][1](self, values.get("body") if self.is_whole else values)
+        body, media_type = _BODIES[self.kind][1](self, given.get("body") if self.is_whole else given)
         return body, media_type or self.type
-
-    def _file_in(self, api: _Document, schema: Any) -> _Object | None:
-        """Give the schema of the file that a field holds, alone, in a list, or among other types."""
-        texts = [part for part in api.parts_of(schema, ("allOf", "anyOf", "oneOf", "items"))
-                 if part.get("type", "string") in ("string", ["string"])]
-        return next((text for text in texts if text.get("format") == "binary" or "contentMediaType" in text
-                     or text.get("contentEncoding") == "base64"), None)
-
-    def form(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
-        pairs = [pair for name, value in fields.items() for pair in self._field(name).pairs(value)]
-        return _joined_pairs(pairs).encode(), ""
 
     def multipart(self, fields: Mapping[str, Any]) -> tuple[bytes, str]:
         from uuid import uuid4
         boundary, written = uuid4().hex, b""
+        schemas = {place.name: json.dumps(self.api.flat(place.schema), default=str) for place in self.places}
         rows = [(name, each) for name, value in fields.items() if value is not None
                 for each in (value if isinstance(value, list) else [value])]
         for name, value in rows:
-            file = self.files.get(name)
-            data, media_type = _as_bytes(value, file)
-            media_type = _part(_part(self.encoding, name, dict), "contentType", str).partition(",")[0] or media_type
+            data, media_type = _as_bytes(value, schemas.get(name, ""))
+            media_type = _part(self.field(name).node, "contentType", str).partition(",")[0] or media_type
             quoted = re.sub(r'["\r\n]', lambda found: f"%{ord(found[0]):02X}", _printable(name))
             head = f'content-disposition: form-data; name="{quoted}"'
-            if file or isinstance(value, (Media, bytes, bytearray)):
+            if re.search(_FILE, schemas.get(name, "")) or isinstance(value, (Media, bytes, bytearray)):
                 head += f'; filename="{quoted}"'
                 media_type = media_type or "application/octet-stream"
             head += f"\r\ncontent-type: {media_type}" if media_type else ""
@@ -6639,127 +6568,127 @@ class _Body:
         return written + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-# the kinds of bodies, the best first: (their media types, what writes them)
-_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
-    "json": (r"application/json|.+\+json|application/\*|\*/\*",
-             lambda body, value: (_printable(_write_json(value)).encode(), "")),
-    "form": (r"application/x-www-form-urlencoded", _Body.form), "parts": (r"multipart/form-data", _Body.multipart),
-    "text": (r"text/.+", lambda body, value: _as_bytes(value, body.schema)),
-    "raw": (r"(?s).*", lambda body, value: _as_bytes(value, body.schema))}
-
-
-def _kind_of(media_type: str) -> str:
-    essence = str(media_type).partition(";")[0].strip().lower()
-    return next(kind for kind, (known, _) in _BODIES.items() if re.fullmatch(known, essence))
-
-
-def _as_bytes(value: Any, schema: Any) -> tuple[bytes, str]:
-    """Give (the bytes that a value stands for, their type where the value says it)."""
+def _as_bytes(value: Any, schema: str) -> tuple[bytes, str]:
+    """Give (the bytes that a value stands for, their type where the value says it); the schema is JSON text."""
     from base64 import b64decode
-    if isinstance(value, Media):
-        return value.data, value.media_type
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value), ""
-    if isinstance(value, str) and _part(schema, "contentEncoding", str).lower() == "base64":
+    if isinstance(value, (Media, bytes, bytearray)):
+        return (value.data, value.media_type) if isinstance(value, Media) else (bytes(value), "")
+    if isinstance(value, str) and '"contentEncoding": "base64"' in schema:
         try:
             return b64decode(value, validate=True), ""
         except ValueError:
             raise ToolError(_MEND.format("a file is not base64")) from None
-    return _printable(_as_text(value)).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+    return _as_text(value).encode(), "application/json" if isinstance(value, (dict, list)) else ""
+
+
+# the kinds of bodies, the best first: (their media types, what writes them)
+_BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
+    "json": (r"application/json|.+\+json|application/\*|\*/\*",
+             lambda body, value: (_write_json(value).encode(), "")),
+    "form": (r"application/x-www-form-urlencoded", lambda body, fields: (_joined_pairs(
+        [pair for name in fields for pair in body.field(name).pairs(fields[name])]).encode(), "")),
+    "parts": (r"multipart/form-data", _Body.multipart),
+    **{kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
+       for kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
+
+
+def _kind_of(media_type: str) -> str:
+    essence = str(media_type).partition(";")[0].strip().lower()
+    return next(kind for kind, (essences, _) in _BODIES.items() if re.fullmatch(essences, essence))
 
 
 # --- an operation
 class _Operation:
     """Hold an operation: the words by which it is chosen, what it takes, and how that is sent; in no repr a secret."""
 
-    def __init__(self, root: _Object, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
-        self.client, self.method, self.key, self.node = client, method, key, node
-        self.words = {key, method, method.lower(), *map(str, _part(node, "tags", list))}
+    def __init__(self, api: _Schemas, client: _Client, method: str, key: str, item: _Object, node: _Object) -> None:
+        self.api, self.client, self.method, self.key, self.node = api, client, method, key, node
+        self.tags = [str(tag) for tag in _part(node, "tags", list)]
+        self.words = {key, method, method.lower(), *self.tags}
         self.parameters = [each for part in (item, node) for each in _part(part, "parameters", list) if each]
-        servers = [_part(part, "servers", list) for part in (node, item, root)]
+        servers = [_part(part, "servers", list) for part in (node, item, api.root)]
         self.base = client.base_for(next(filter(None, servers), [{"url": "/"}]))        # or nothing
-        self.security = (root if node.get("security") is None else node).get("security")
         path, _, self.query = key.partition("#")[0].partition("?")
-        self.path = re.split(_IN_BRACES, path if path.startswith("/") else f"/{path}")      # every second is a name
+        self.path = re.split(r"\{([^{}]+)\}", "/" + path.removeprefix("/"))    # every second is a name
 
     @_reading()
-    def tool(self, api: _Document, name: str, _legal: str) -> Tool:
+    def tool(self, name: str, _: str) -> Tool:
         """Make the tool, or refuse it."""
         self.places: dict[str, _Place] = {}
-        properties, used, left_out = dict[str, Any](), list[str](), list[str]()
-        for place in self._places(api):
-            references: list[str] = []
+        properties, needed, left_out = dict[str, Any](), set[str](), list[str]()
+        for place in self._places():
             try:
                 place.pairs()
-                schema = api.said(place.schema, references)
-                for each in references:
-                    api.definitions_of(each)
+                said, with_it = self.api.complete(place.schema)
             except ToolRegError as fault:
                 if place.needed:
                     raise ToolDefinitionError(f"{place.name}: {fault}") from fault
                 left_out.append(f"{place.name}: {fault}")
                 continue
-            used += references
-            argument = place.argument(self.places)
-            self.places[argument], properties[argument] = place, place.told(argument, schema)
-        self._prepare()
+            argument = place.argument(properties)
+            self.places[argument], properties[argument] = place, place.told(argument, said)
+            needed |= with_it
+        self.secrets = self._secrets()
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
-        is_deprecated = self.node.get("deprecated") is True
-        about = {"method": self.method, "path": self.key, "deprecated": is_deprecated, "left_out": left_out}
-        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
-        texts = [*(texts or [f"{self.method} {self.key}"]), *(["Deprecated."] if is_deprecated else [])]
-        tags = map(str, _part(self.node, "tags", list))
+        if needed:
+            schema["$defs"] = self.api.shared.get(names := frozenset(needed)) or self.api.shared.setdefault(
+                names, {each: self.api.definitions[each][0] for each in sorted(names)})
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
-        tool.__dict__.update(
-            name=name, description="\n\n".join(dict.fromkeys(texts)), func=self.call, bind=None,
-            parameters={**schema, "$defs": api.definitions_of(*used)} if used else schema,
-            metadata=ToolMetadata(source="openapi", tags=tags, extra={"openapi": about}))
+        tool.__dict__.update(name=name, description=self._description(), parameters=schema, func=self.call, bind=None,
+                             metadata=ToolMetadata(source="openapi", tags=self.tags, extra={"openapi": {
+                                 "method": self.method, "path": self.key, "left_out": left_out,
+                                 "deprecated": self.node.get("deprecated") is True}}))
         return tool
 
-    def _places(self, api: _Document) -> list[_Place]:
+    def _description(self) -> str:
+        texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
+        texts = texts or [f"{self.method} {self.key}"]
+        return "\n\n".join(dict.fromkeys(texts + ["Deprecated."] * (self.node.get("deprecated") is True)))
+
+    def _places(self) -> list[_Place]:
         """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
+        api, body, places = self.api, self.node.get("requestBody"), list[_Place]()
         nodes = [*{(each["in"], each["name"]): each for each in map(api.follow, self.parameters)}.values()]
-        body = self.node.get("requestBody")
         if "swagger" in api.root:
             nodes, body = _swagger_operation(api.root, self.node, nodes)
         differing = {node["name"] for node in nodes if node["in"] == "path"}.symmetric_difference(self.path[1::2])
         if differing:
             raise ToolDefinitionError(f"the path and its parameters differ: {_listed(sorted(differing))}")
-        self.body, places = _Body(api, body), list[_Place]()
-        for node in nodes:
-            content = [api.follow(each) for each in _part(node, "content", dict).values()]
-            places.append(_Place(node["in"], node["name"], node["in"] == "path" or node.get("required") is True,
-                                 next(iter(content), node).get("schema", {}), node))
-        return [*(place for place in places if (place.where, place.name.lower()) not in self.client.hidden),
-                *self.body.places]
-
-    def _prepare(self) -> None:
-        """Find to whom every call goes, and the credentials of the first way in for which all are there."""
-        if not self.base or not _Target(self.base):
+        if not self.base:
             raise ToolDefinitionError(_NO_SERVER)
-        ways = [way for way in self.security or () if way and way.keys() <= self.client.credentials.keys()]
+        for node in nodes:
+            where, content = node["in"], [*map(api.follow, _part(node, "content", dict).values())]
+            schema = (content or [node])[0].get("schema", {})
+            if (where, node["name"].lower()) not in self.client.hidden:
+                needed = where == "path" or node.get("required") is True
+                places.append(_Place(where, node["name"], needed, schema, node))
+        self.body = _Body(api, body)
+        return places + self.body.places
+
+    def _secrets(self) -> list[tuple[_Place, str]]:
+        """Give the credentials of the first way in for which all are there."""
+        security = (self.api.root if self.node.get("security") is None else self.node).get("security")
+        ways = [way for way in security or () if way and way.keys() <= self.client.credentials.keys()]
         self.client.sent.update(*ways[:1])
-        self.secrets = [self.client.credentials[name] for way in ways[:1] for name in way]
-        headers = {name: text for where, name, text in self.secrets if where == "header"}
-        self.headers = _headers_of(headers, self.client.headers)
+        return [self.client.credentials[name] for way in ways[:1] for name in way]
 
     def call(self, **arguments: Any) -> Any:
         """Make the request that the arguments mean, and give what the answer holds."""
         given = [(self.places[name], value) for name, value in arguments.items()]
-        headers = {name.lower(): text for name, text in self._pairs("header", given)}
-        cookie = _joined_pairs(self._pairs("cookie", given, "=+/:@!$-._~"), "; ")
         data, content_type = self.body.written({place.name: value for place, value in given if place.where == _BODY})
-        headers |= {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        cookie = _joined_pairs(self._pairs("cookie", given), "; ")
+        headers = {name: text for name, text in (("cookie", cookie), ("content-type", content_type)) if text}
+        headers |= self.client.headers | {name.lower(): text for name, text in self._pairs("header", given)}
         query = "&".join(filter(None, (self.query, _joined_pairs(self._pairs("query", given)))))
         url = self.base + self._filled(dict(self._pairs("path", given))) + (f"?{query}" if query else "")
-        return _answer_in(_request(self.method, url, headers=headers | self.headers, body=data,
-                                   timeout=self.client.timeout))
+        return _answer_in(_request(self.method, url, headers=headers, body=data, timeout=self.client.timeout))
 
-    def _pairs(self, where: str, given: list[tuple[_Place, Any]], safe: str = "") -> _Pairs:
-        own = {name: _percent_encoded(text, safe) for place, name, text in self.secrets if place == where}
-        pairs = [pair for place, value in given if place.where == where for pair in place.pairs(value)]
-        return [pair for pair in pairs if pair[0] not in own] + list(own.items())
+    def _pairs(self, where: str, given: list[tuple[_Place, Any]]) -> _Pairs:
+        """Write what goes to one place; what is the program's to set is not the model's."""
+        written, own = ([pair for place, value in rows if place.where == where for pair in place.pairs(value)]
+                        for rows in (given, self.secrets))
+        return [pair for pair in written if (where, pair[0].lower()) not in self.client.hidden] + own
 
     def _filled(self, values: Mapping[str, str]) -> str:
         """Fill the path so that no value can leave its segment."""
