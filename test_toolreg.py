@@ -10694,15 +10694,11 @@ def test_the_words_that_are_told_are_none_of_ours_and_what_was_no_word_stays_an_
 # trace: a conversation to look at, as text, as a diagram, as a page
 # ---------------------------------------------------------------------------
 FLOW_CALLS = [
-    ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}),
-    ToolCall("c2", "sub", {"text": "x"}),
-    ToolCall("c3", "nope", "{cut"),
-]
+    ToolCall("c1", "add", {"a": 1, "toolcall_reason": "they asked"}), ToolCall("c2", "sub", {"text": "x"}),
+    ToolCall("c3", "nope", "{cut")]
 FLOW_RESULTS = [
-    ToolResult("c1", "add", "2"),
-    ToolResult("c2", "sub", "Error: one\n- two", is_error=True),
-    ToolResult("c3", "nope", "said by ToolError", is_error=True),
-]
+    ToolResult("c1", "add", "2"), ToolResult("c2", "sub", "Error: one\n- two", is_error=True),
+    ToolResult("c3", "nope", "said by ToolError", is_error=True)]
 FLOW_TEXT = """\
 user    hi
 model   calls add {"a": 1}  [c1]
@@ -10734,107 +10730,79 @@ sequenceDiagram
     T2-->>R: said by ToolError
     R-->>M: tool message c3
     M->>U: bye"""
+PNG = "data:image/png;base64,iVBORw=="
 HOSTILE = [
-    "\x1b[2J\x1b]0;x\x07",
-    "a\nuser    forged",
-    "\rtool    forged",
-    "\u202eevil\u2066",
-    "\U000e0041\u200b",
-    "\x9b31m",
-    "\ud800",
-    "end",
-    "wrap: x",
-    "nowrap:x",
-    " wrap:y",
-    "a;b#35;c",
-    "%%{init: {}}%%",
-    "<script>alert(1)</script>",
-    "<br/>",
-    "x\n    U->>M: y",
-    "#lt;img src=x onerror=alert(1)#gt;",
-    "ﬂ°°60¶ß",
-    "$$x^2$$",
-    "`a` **b** _c_",
-    "@{ type: x }",
-    "",
-    " ",
-    "{text}",
-    "{0.__class__}",
-    "\\n",
-    "loop x",
-    "as y",
-    "M",
-    "model",
-    "registry",
-    "+U",
-    "\u2028",
-    "参数\t值",
-    "a" * 5_000,
-]
+    "\x1b[2J\x1b]0;x\x07", "a\nuser    forged", "\rtool    forged", "\u202eevil\u2066", "\U000e0041\u200b", "\x9b31m", "\ud800",
+    "end", "wrap: x", "nowrap:x", " wrap:y", "x\nwrap: y", "a;b#35;c", "%%{init: {}}%%", "<script>alert(1)</script>", "<br/>",
+    "x\n    U->>M: y", "#lt;img src=x onerror=alert(1)#gt;", "ﬂ°°60¶ß", "$$x^2$$", "`a` **b** _c_", "@{ type: x }", "", " ",
+    "{text}", "{0.__class__}", "\\n", "loop x", "as y", "M", "model", "registry", "+U", "\u2028", "参数\t值", "a" * 5_000]
+hostile_flows = st.tuples(*[st.sampled_from(HOSTILE) | st.text()] * 5)      # a name, an id, words, a reason, an output
+
+
+def hostile_flow(name, id, words, reason, output):
+    return [{"role": "user", "content": words},
+            *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
+            {"role": "tool", "tool_call_id": id, "content": output}]
+
+
+def answered(result, api_format="openai-chat", arguments=()):
+    """Give the messages of a call and its result."""
+    return [*build_assistant_messages([ToolCall(result.tool_call_id, result.name, dict(arguments))], api_format=api_format),
+            *build_tool_result_messages([result], api_format=api_format)]
 
 
 def flow_messages(api_format):
-    api = toolreg._APIS[api_format]
-    return [
-        api.user("hi"),
-        *build_assistant_messages(FLOW_CALLS, api_format=api_format),
-        *build_tool_result_messages(FLOW_RESULTS, api_format=api_format),
-        *api.message({"content": "bye"}, api.said("bye")),
-    ]
+    first, last = ({"role": role, "content": text} for role, text in (("user", "hi"), ("assistant", "bye")))
+    if api_format == "gemini":
+        first, last = ({"role": role, "parts": [{"text": text}]} for role, text in (("user", "hi"), ("model", "bye")))
+    return [first, *build_assistant_messages(FLOW_CALLS, api_format=api_format),
+            *build_tool_result_messages(FLOW_RESULTS, api_format=api_format), last]
 
 
-def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors():
-    assert trace(flow_messages("openai-chat")) == FLOW_TEXT
-    assert trace(flow_messages("openai-chat"), style="mermaid") == FLOW_DIAGRAM
-    odd = [{"role": "system", "content": ["be", "good"]}, {"role": "assistant", "content": None}]
-    assert trace(odd) == "system  be\nsystem  good"
-    blocks = {"role": "tool", "tool_call_id": "c1", "content": [{"text": "in"}, "blocks"]}
-    odd = [{"role": "tool", "content": "no id"}, blocks]
-    assert trace(odd) == "tool    no id\ntool    ? answers [c1] in\n        blocks"
-
-
-def test_a_call_that_reuses_an_id_is_drawn_with_its_own_arguments():
-    talk = [message for a in (1, 2) for message in (*build_assistant_messages([ToolCall("c", "add", {"a": a})]),
-                                                    *build_tool_result_messages([ToolResult("c", "add", "ok")]))]
-    assert re.findall("R->>T1: (.*)", trace(talk, style="mermaid")) == ['{"a": 1}', '{"a": 2}']
-
-
-@pytest.mark.parametrize("api_format", ["openai-responses", "anthropic", "gemini"])
-def test_a_trace_reads_the_messages_of_every_api_alike(api_format):
-    text = FLOW_TEXT if api_format == "openai-responses" else FLOW_TEXT.replace("{cut", "{}")
-    text = text.replace("nope answers", "nope fails") if api_format == "anthropic" else text  # it has is_error
+@pytest.mark.parametrize("api_format", [name for name in API_FORMATS if name in toolreg._APIS and name != "ollama"])
+def test_a_trace_shows_who_says_what_with_ids_reasons_and_errors_alike_in_every_api(api_format):
+    keeps_texts, says_failed = api_format.startswith("openai"), api_format == "anthropic"
+    text = FLOW_TEXT if keeps_texts else FLOW_TEXT.replace("{cut", "{}")
+    text = text.replace("nope answers", "nope fails") if says_failed else text
     assert trace(flow_messages(api_format)) == text
+    assert keeps_texts <= (trace(flow_messages(api_format), style="mermaid") == FLOW_DIAGRAM)
 
 
+@pytest.mark.parametrize("messages, text", [
+    ([{"role": "system", "content": ["be", "good"]}, {"role": "assistant", "content": None}], "system  be\nsystem  good"),
+    ([{"role": "tool", "content": "no id"}], "tool    no id"),
+    ([{"role": "tool", "tool_call_id": "c1", "content": [{"text": "in"}, "blocks"]}],
+     "tool    ? answers [c1] in\n        blocks"),
+    ([{"role": "tool", "tool_call_id": "c1", "content": {"a": 1}}], 'tool    ? answers [c1] {"a": 1}'),
+    ([{"role": "user", "content": "北京 é\t🎉"}], "user    北京 é\t🎉"),
+    ([{"role": "user", "content": "\0\x07\x1b\r\x7f\x9b\u061c\u200b\u200f\u2028\u202a\u202e\u2066\ufeff\ud800\U000e0041"}],
+     "user    \\x00\\x07\\x1b\\r\\x7f\\x9b\\u061c\\u200b\\u200f\\u2028\\u202a\\u202e\\u2066\\ufeff\\ud800\\U000e0041"),
+    ([{"role": "user", "content": "x" * 5_000}], "user    " + "x" * 2_000 + "…"),
+    ([{"role": "user", "content": "x" * 2_000}], "user    " + "x" * 2_000),
+])
+def test_a_trace_shows_whatever_there_is_and_spells_out_what_a_terminal_would_obey(messages, text):
+    assert trace(messages) == text
+
+
+def test_a_call_that_reuses_an_id_is_drawn_with_its_own_arguments_and_a_long_text_is_cut():
+    talk = [*answered(ToolResult("c", "add", "ok"), arguments={"a": 1}),
+            *answered(ToolResult("c", "add", "x" * 151), arguments={"a": 2})]
+    drawn = trace(talk, style="mermaid")
+    assert re.findall("R->>T1: (.*)", drawn) == ['{"a": 1}', '{"a": 2}']
+    assert f"T1-->>R: {'x' * 150}…\n" in drawn
+
+
+@of("spellings", "anthropic")
 def test_a_trace_reads_objects_of_sdks_and_text_beside_calls():
-    class Block:
-        def __init__(self, **known):
-            self.__dict__.update(known)
-
+    class Block(types.SimpleNamespace):
         def model_dump(self, **_):
-            return dict(self.__dict__)
+            return dict(vars(self))
 
     block = Block(type="tool_use", id="t1", name="add", input={"a": 1})
-    answer = {
-        "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "2"}]}],
-    }
-    flow = [{"role": "assistant", "content": [Block(type="text", text="let me see"), block]}, answer]
+    answer = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "2"}]}
+    flow = [{"role": "assistant", "content": [Block(type="text", text="let me see"), block]},
+            {"role": "user", "content": [answer]}]
     assert trace(flow) == 'model   let me see\nmodel   calls add {"a": 1}  [t1]\ntool    add answers [t1] 2'
-
-
-def test_what_a_terminal_would_obey_or_not_show_is_spelled_out():
-    bad = "\0\x07\x1b\r\x7f\x9b\u061c\u200b\u200f\u2028\u202a\u202e\u2066\ufeff\ud800\U000e0041"
-    assert trace([{"role": "user", "content": f"北京 é\t🎉 {bad}"}]) == "user    北京 é\t🎉 " + (
-        "\\x00\\x07\\x1b\\r\\x7f\\x9b\\u061c\\u200b\\u200f\\u2028\\u202a\\u202e\\u2066\\ufeff\\ud800\\U000e0041"
-    )
-
-
-def test_a_long_text_is_cut_in_a_trace_and_shorter_in_a_diagram():
-    talk = [{"role": "user", "content": "x" * 5_000}]
-    assert trace(talk) == "user    " + "x" * toolreg.TRACE_CHARACTERS + "…"
-    assert trace(talk, style="mermaid").endswith("U->>M: " + "x" * toolreg.DIAGRAM_CHARACTERS + "…")
-    assert "…" not in trace([{"role": "user", "content": "x" * toolreg.TRACE_CHARACTERS}])
 
 
 def test_a_trace_refuses_what_it_cannot_read():
@@ -10852,6 +10820,8 @@ class Markup(html.parser.HTMLParser):
         self.tags, self.texts, self.is_open = [], [], False
         self.feed(page)
         self.close()
+        self.shown = [text.removeprefix("\n") for (tag, _), text in zip(self.tags, self.texts) if tag == "pre"]  # as browsers do
+        self.painted = [given["src"] for tag, given in self.tags if tag == "img"]
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
@@ -10860,8 +10830,6 @@ class Markup(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         self.is_open = False
-        if tag == "pre":
-            self.texts[-1] = self.texts[-1].removeprefix("\n")      # as browsers do
 
     def handle_data(self, text):
         if self.is_open:
@@ -10869,15 +10837,12 @@ class Markup(html.parser.HTMLParser):
 
 
 def test_a_page_shows_calls_results_reasons_errors_and_pictures():
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    picture = {"type": "image_url", "image_url": {"url": PNG}}
     found = Markup(trace([*flow_messages("openai-chat"), {"role": "user", "content": [picture]}], style="html"))
     kinds = [given["class"] for tag, given in found.tags if tag == "details"]
     assert kinds == ["user", "call", "reason", "call", "call", "result", "error", "result", "model", "image"]
-    assert [given for tag, given in found.tags if tag == "img"] == [
-        {"src": "data:image/png;base64,iVBORw0KGgo=", "alt": "an image"}]
-    texts = [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"]
-    assert texts == ["hi", '{\n  "a": 1\n}', "they asked", '{\n  "text": "x"\n}', "{cut", "2", "Error: one\n- two",
-                     "said by ToolError", "bye"]
+    assert found.painted == [PNG] and found.shown == [
+        "hi", '{\n  "a": 1\n}', "they asked", '{\n  "text": "x"\n}', "{cut", "2", "Error: one\n- two", "said by ToolError", "bye"]
 
 
 @pytest.mark.parametrize("piece, shown", [
@@ -10893,8 +10858,7 @@ def test_a_page_shows_calls_results_reasons_errors_and_pictures():
 def test_only_pictures_that_are_in_the_messages_are_painted_on_a_page(piece, shown):
     message = {"role": "user", "parts" if "inlineData" in piece else "content": [piece]}
     found = Markup(trace([message], style="html"))
-    painted = [f"img {given['src']}" for tag, given in found.tags if tag == "img"]
-    assert painted + [text for (tag, _), text in zip(found.tags, found.texts) if tag == "pre"] == [shown]
+    assert [f"img {address}" for address in found.painted] + found.shown == [shown]
     assert trace([message]) == "        shows " + shown.removeprefix("img ")[:60]
     assert trace([message], style="mermaid").endswith("note over M: shows an image")
 
@@ -10904,79 +10868,53 @@ def test_only_pictures_that_are_in_the_messages_are_painted_on_a_page(piece, sho
     ('{"a": ["北京 x", 1.0]}', '{\n  "a": [\n    "北京 x",\n    1.0\n  ]\n}'),
 ])
 def test_json_is_spread_over_lines_only_where_nothing_else_changes(text, shown):
-    found = Markup(trace([{"role": "tool", "tool_call_id": "c1", "content": text}], style="html"))
-    assert [said for (tag, _), said in zip(found.tags, found.texts) if tag == "pre"] == [shown]
+    assert Markup(trace([{"role": "tool", "tool_call_id": "c1", "content": text}], style="html")).shown == [shown]
 
 
 @settings(max_examples=60)
-@given(st.data())
-def test_no_text_is_markup_on_a_page_and_none_is_lost(data):
-    text = st.sampled_from(HOSTILE) | st.text()
-    name, id, words, reason, output = (data.draw(text) for _ in range(5))
-    flow = [{"role": "user", "content": words},
-            *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
-            {"role": "tool", "tool_call_id": id, "content": output}]
-    page = trace(flow, style="html")
+@given(hostile_flows)
+def test_no_text_is_markup_on_a_page_and_none_is_lost(texts):
+    page = trace(hostile_flow(*texts), style="html")
     page.encode("utf-8")
-    found = Markup(page)
-    allowed = set("html head meta title style body h1 details summary pre".split())
-    assert {tag for tag, _ in found.tags} <= allowed
+    found, (_, _, words, reason, output) = Markup(page), texts
+    assert {tag for tag, _ in found.tags} <= set("html head meta title style body h1 details summary pre".split())
     assert {key for _, given in found.tags for key in given} <= set("lang charset name content http-equiv class open".split())
-    texts = [said for (tag, _), said in zip(found.tags, found.texts) if tag == "pre"]
     expected = [*[words] * bool(words), json.dumps({words: reason}, ensure_ascii=False), reason, output]
-    assert [re.sub(r"\s", "", said) for said in texts] == [
+    assert [re.sub(r"\s", "", said) for said in found.shown] == [
         re.sub(r"\s", "", toolreg._seen(each, len(each))) for each in expected]
 
 
-@of("anthropic")
-def test_what_is_no_text_in_a_result_is_named_in_the_trace_and_shown_in_a_row_of_its_own():
-    told = build_tool_result_messages([dataclasses.replace(MIXED, tool_call_id="c1")], api_format="anthropic")
-    assert trace(told) == "tool    ? answers [c1] see:\n        [image/png, 3 bytes]\n" \
-        "        [application/pdf, 1 bytes]\n        [audio/wav, 2 bytes]\n" \
-        "        shows data:image/png;base64,YWJj\n        shows data:application/pdf;base64,JQ=="
+@settings(max_examples=60)
+@given(hostile_flows)
+def test_no_text_can_pass_for_a_row_or_for_a_command_in_text_or_diagram(texts):
+    flow, (_, _, words, _, output) = hostile_flow(*texts), texts
+    rows = trace(flow).split("\n")
+    assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
+    assert all(each.isprintable() or each in "\t\xa0\u3000" for row in rows for each in row)
+    lines = trace(flow, style="mermaid").split("\n")
+    assert len(lines) == 1 + 3 + bool(words) + 2 + (1 if output.startswith("Error: ") else 4)
+    for line in lines[1:]:
+        assert re.fullmatch(r"    (actor|participant|note over|\w+-+(>>|x)\w+:) .*", line.replace("\t", " "))
+        text_of_line = re.sub(r"<br/>|#\d+;", "", line.split(" ", 5)[-1].partition(": ")[2] if ":" in line else "")
+        assert not set(text_of_line) & set("#;<>%\\`@$")
 
 
 def test_times_and_media_are_shown_where_results_are_given():
     result = ToolResult("c1", "add", "2", media=(Media(b"\x89PNG", "image/png"),), seconds=0.25)
-    flow = [*build_assistant_messages([ToolCall("c1", "add", {})]), *build_tool_result_messages([result])]
-    assert trace(flow, [result]) == (
-        "model   calls add {}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows data:image/png;base64,iVBORw==")
+    flow = answered(result)
+    assert trace(flow, [result]) == f"model   calls add {{}}  [c1]\ntool    add answers [c1] in 0.25 s 2\n        shows {PNG}"
     assert "R-->>M: tool message c1 in 0.25 s" in trace(flow, [result], style="mermaid")
-    assert "answers [c1] in 0.25 s" in trace(flow, [result], style="html") and "<img" in trace(flow, [result], style="html")
-    assert "0.25" not in trace(flow)
+    page = trace(flow, [result], style="html")
+    assert "answers [c1] in 0.25 s" in page and Markup(page).painted == [PNG] and "0.25" not in trace(flow)
 
 
 @pytest.mark.parametrize("api_format", [name for name in ("openai-responses", "anthropic", "gemini") if name in API_FORMATS])
 def test_an_image_in_a_result_is_shown_once_whether_or_not_the_result_is_given(api_format):
     result = ToolResult("c1", "look", "seen", media=(Media(b"\x89PNG", "image/png"),))
-    flow = [*build_assistant_messages([ToolCall("c1", "look", {})], api_format=api_format),
-            *build_tool_result_messages([result], api_format=api_format)]
-    shown = ("model   calls look {}  [c1]\ntool    look answers [c1] seen\n"
-             "        shows data:image/png;base64,iVBORw==")
-    assert trace(flow) == trace(flow, [result]) == shown
-    assert trace(flow, style="html").count("<img") == 1
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
-    text = st.sampled_from(HOSTILE) | st.text()
-    name, id, words, reason, output = (data.draw(text) for _ in range(5))
-    flow = [
-        {"role": "user", "content": words},
-        *build_assistant_messages([ToolCall(id, name, {words: reason, "toolcall_reason": reason})]),
-        {"role": "tool", "tool_call_id": id, "content": output},
-    ]
-    rows = trace(flow).split("\n")
-    assert [row[:8].strip() for row in rows if row[:1] != " "] == ["user"] * bool(words) + ["model", "tool"]
-    assert all(each.isprintable() or each in "\t\xa0\u3000" for row in rows for each in row)
-    lines = trace(flow, style="mermaid").split("\n")
-    expected = 3 + (not output.startswith("Error: ")) + bool(words) + 2 + (1 if output.startswith("Error: ") else 3)
-    assert len(lines) == 1 + expected
-    for line in lines[1:]:
-        assert re.fullmatch(r"    (actor|participant|note over|\w+-+(>>|x)\w+:) .*", line.replace("\t", " "))
-        text_of_line = re.sub(r"<br/>|#\d+;", "", line.split(" ", 5)[-1].partition(": ")[2] if ":" in line else "")
-        assert not set(text_of_line) & set("#;<>%\\`@$")
+    flow = answered(result, api_format)
+    assert trace(flow) == trace(flow, [result]) == (
+        f"model   calls look {{}}  [c1]\ntool    look answers [c1] seen\n        shows {PNG}")
+    assert Markup(trace(flow, style="html")).painted == [PNG]
 
 
 # ---------------------------------------------------------------------------
@@ -10985,47 +10923,43 @@ def test_no_text_can_pass_for_a_row_or_for_a_command_in_either_style(data):
 TOOLS_FILE = '''
 from toolreg import ToolRegistry
 registry = ToolRegistry()
-
 @registry.register(name="add_numbers")
 def add(a: int, b: int = 1) -> int:
-    """Add two numbers.
-
-    More words."""
+    "Add two numbers.\\n\\nMore words."
     return a + b
 '''
 FUNCTIONS_FILE = '''
-import dataclasses
-import sibling
+import dataclasses, sibling
 from textwrap import shorten
-
 @dataclasses.dataclass
 class Place:
-    """A place."""
     name: str
-
 def greet(place: Place) -> str:
     "Greet a place."
     return sibling.WORD + place.name
-
-def strange(x: object()) -> str:
-    return x
-
+def strange(x: object()): ...
 async def fail(n: int) -> int:
-    "Fail."
     raise ValueError("no \\x1b[31m" + "n" * n + "\\nsecond line")
-
-def _hidden() -> int:
-    return 1
+def _hidden(): ...
 '''
+WAIT_FILE = "def wait(n: int):\n    raise KeyboardInterrupt\n"
+FILES = {"sibling.py": "WORD = 'Hello '\n", "my_tools.py": TOOLS_FILE, "functions.py": FUNCTIONS_FILE, "notes.txt": "",
+         "list.json": "[1]", "picture.png": "\x89PNG\xff", "two.py": "def one(): ...\ndef two(): ...\n", "broken.py": "\ndef f(:\n", "nulls.py": "x = 1\0\n",
+         "quits.py": "import sys\nsys.exit(3)\n", "strange.py": "def strange(x: object()): ...",
+         "raises.py": "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n",
+         **dict.fromkeys(("json.py", "sys.py"), "def f(x: int): ...\n"),
+         "a_package/__init__.py": "from .more import add\n", "a_package/more.py": "def add(a: int) -> int:\n    return a + 1\n"}
 
 
 @pytest.fixture
 def user_files(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sibling.py").write_text("WORD = 'Hello '\n")
-    (tmp_path / "my_tools.py").write_text(TOOLS_FILE)
-    (tmp_path / "functions.py").write_text(FUNCTIONS_FILE)
+    for provider, word in itertools.product(("OPENAI", "ANTHROPIC", "GEMINI"), ("BASE_URL", "API_KEY", "MODEL")):
+        monkeypatch.delenv(f"{provider}_{word}", raising=False)
+    (tmp_path / "a_package").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "latin-1")
     yield tmp_path
     for name, module in list(sys.modules.items()):
         if str(tmp_path) in str(getattr(module, "__file__", "")):
@@ -11033,120 +10967,92 @@ def user_files(tmp_path, monkeypatch):
 
 
 def run_main(capsys, *argv):
-    status = main(list(argv))
-    out, err = capsys.readouterr()
-    return status, out, err
+    return main(list(argv)), *capsys.readouterr()
 
 
-def test_a_package_is_named_by_its_folder_too(user_files, capsys):
-    (user_files / "inner" / "a_package").mkdir(parents=True)
-    (user_files / "inner" / "a_package" / "__init__.py").write_text("from .more import add\n")
-    (user_files / "inner" / "a_package" / "more.py").write_text("def add(a: int) -> int:\n    return a + 1\n")
-    for place in ("./inner/a_package", "inner/a_package/", str(user_files / "inner" / "a_package")):
-        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
-    (user_files / "json").mkdir()
-    assert run_main(capsys, "list", "./json")[2] == "toolreg: ./json: another module is called json (rename the file)\n"
-
-
-def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, capsys):
+def test_list_schema_and_call_work_on_a_registry_in_a_file_and_in_a_module(user_files, monkeypatch, capsys):
     for place in ("my_tools.py", "my_tools", str(user_files / "my_tools.py"), "./my_tools.py:registry"):
         assert run_main(capsys, "list", place) == (0, "add_numbers              Add two numbers.\n", "")
-    status, out, _ = run_main(capsys, "schema", "my_tools.py:add", "--format", "anthropic")
-    assert (status, json.loads(out)) == (0, Tool.from_function(sys.modules["my_tools"].add).get_schema("anthropic"))
+    status, out, _ = run_main(capsys, "schema", "my_tools.py:add", "--format", toolreg.API_FORMATS[-1])
+    expected = Tool.from_function(sys.modules["my_tools"].add).get_schema(toolreg.API_FORMATS[-1])
+    assert (status, json.loads(out)) == (0, expected)
     assert run_main(capsys, "call", "my_tools.py:add", '{"a": "2"}') == (0, "3\n", "")
-    assert run_main(capsys, "call", "my_tools", '{"a": 2, "b": 2}') == (0, "4\n", "")
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"a": 2,\n"b": 3}\n'))
+    assert run_main(capsys, "call", "my_tools", "-") == (0, "5\n", "")
 
 
-def test_functions_of_a_file_are_listed_and_called_with_their_real_types(user_files, capsys):
-    (user_files / "functions.py").write_text(FUNCTIONS_FILE.replace("x: object()", "x: int"))
+def test_functions_of_a_file_are_listed_and_called_with_their_real_types_and_what_can_be_no_tool_is_named(user_files, capsys):
     status, out, err = run_main(capsys, "list", "functions.py")
-    rows = ["greet                    Greet a place.", "strange", "fail                     Fail.", ""]
-    assert (status, out.split("\n"), err) == (0, rows, "")
+    assert (status, out) == (0, "greet                    Greet a place.\nfail\n")
+    assert err.startswith('toolreg: functions.py: left out: tool "strange": x: ') and err.count("\n") == 1
     assert run_main(capsys, "call", "functions.py:greet", '{"place": {"name": "北京"}}') == (0, "Hello 北京\n", "")
     assert run_main(capsys, "call", "textwrap:shorten", '{"text": "a  b", "width": 9}') == (0, "a b\n", "")
     assert json.loads(run_main(capsys, "schema", "functions.py")[1])[0]["function"]["name"] == "greet"
+    for place in ("./a_package", "a_package/", str(user_files / "a_package")):
+        assert run_main(capsys, "call", f"{place}:add", '{"a": 1}') == (0, "2\n", "")
 
 
-def test_a_function_that_cannot_be_a_tool_is_named_and_the_others_are_listed(user_files, capsys):
-    status, out, err = run_main(capsys, "list", "functions.py")
-    assert (status, [row.split()[0] for row in out.splitlines()]) == (0, ["greet", "fail"])
-    assert err.startswith('toolreg: functions.py: left out: tool "strange": x: ') and err.count("\n") == 1
-    (user_files / "strange.py").write_text("def strange(x: object()): ...")
-    status, out, err = run_main(capsys, "list", "strange.py")
-    assert (status, out) == (2, "") and err.startswith('toolreg: tool "strange": x: ')
+CHAT_URL = "--base-url http://x --model m"
 
 
-def forget_models(monkeypatch):
-    for provider in ("OPENAI", "ANTHROPIC", "GEMINI"):
-        for word in ("BASE_URL", "API_KEY", "MODEL"):
-            monkeypatch.delenv(f"{provider}_{word}", raising=False)
-
-
-@pytest.mark.parametrize(
-    "argv, told",
-    [
-        (["frobnicate"], "invalid choice: 'frobnicate'"),
-        (["call", "my_tools.py"], "arguments are required: JSON"),
-        (["--x"], "COMMAND"),
-        (["schema", "my_tools.py:add", "--format", "x"], "--format: invalid choice: 'x'"),
-        (["list", "no_such_module"], "no_such_module: ModuleNotFoundError: No module named"),
-        (["list", "none.py"], "none.py: there is no such file"),
-        (["list", ""], ": there is no such file"), (["call", "./no_such:add", "{}"], "./no_such: there is no such file"),
-        (["list", "./notes.txt"], "./notes.txt: is no Python file (*.py)"), (["list", ".x"], ".x: there is no such file"),
-        (["list", "notes.txt"], "notes.txt: is no Python file (*.py)"),
-        (["chat", "my_tools.py", "--think", "hi", "you"], "unrecognized arguments: "),
-        (["chat", "my_tools.py", "--thunk"], "unrecognized arguments: --thunk"),
-        (["lesson", "7"], "(choose from 1, 2, 3, 4, 5, 6)"),
-        (["lesson", "x"], "invalid int value: 'x'"),
-        (["lesson", "1", "--model", "m"], "ollama"),
-        (["list", "json.py"], "json.py: another module is called json (rename the file)"),
-        (["list", "sys.py"], "sys.py: another module is called sys (rename the file)"),
-        (["list", "sibling"], "sibling: there is no ToolRegistry and no public function in it"),
-        (["schema", "my_tools.py:nope"], "my_tools.py: there is no nope in it"),
-        (["schema", "my_tools:add.x.y"], "there is no add.x.y in it"),
-        (["list", "functions.py:strange"], 'tool "strange": x: '),
-        (["call", "my_tools.py:registry.tool", "{}"], "there is no"),
-        (["list", "functions.py:sibling"], "toolreg: "),
-        (["list", "functions.py:sibling.WORD"], "toolreg: "),
-        (["call", "two.py", "{}"], "two.py: write MODULE:NAME (there are: one, two)"),
-        (["chat", "my_tools.py", "hi"], "ollama"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://127.0.0.1:9"], "which model?"),
-        (["chat", "my_tools.py", "hi", "--base-url", "ftp://x", "--model", "m"], "toolreg: url: "),
-        (
-            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--max-turns", "0"],
-            "max_turns: must be",
-        ),
-        (
-            ["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--choice", "nope"],
-            'there is no tool "nope"',
-        ),
-        (["lesson", "2", "--mermaid", "/nowhere/x"], "No such file"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "notes.txt"],
-         "notes.txt: holds no messages"),
-        (["chat", "my_tools.py", "hi", "--base-url", "http://x", "--model", "m", "--save", "list.json"],
-         "list.json: holds no messages"),
-    ],
-)
-def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys, argv, told):
-    forget_models(monkeypatch)
-    (user_files / "notes.txt").write_text("")
-    (user_files / "list.json").write_text("[1]")
-    for name in ("json.py", "sys.py"):
-        (user_files / name).write_text("def f(x: int): ...\n")
-    (user_files / "two.py").write_text("def one(): ...\ndef two(): ...\n")
-    status, _, err = run_main(capsys, *argv)
-    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err and "\x1b" not in err
+@pytest.mark.parametrize("argv, told", [
+    ("frobnicate", "invalid choice: 'frobnicate'"),
+    ("call my_tools.py", "arguments are required: JSON"),
+    ("--x", "COMMAND"),
+    ("schema my_tools.py:add --format x", "--format: invalid choice: 'x'"),
+    ("list no_such_module", "no_such_module: ModuleNotFoundError: No module named"),
+    *[(f"call {place}:add {{}}", f"{place}: there is no such Python file (*.py)")
+      for place in ("none.py", "''", "./no_such", ".x", "notes.txt", "./notes.txt")],
+    ("chat my_tools.py --thunk", "unrecognized arguments: --thunk"),
+    ("lesson 7", "(choose from 1, 2, 3, 4, 5, 6)"),
+    ("lesson 1 --model m", "ollama"),
+    ("list json.py", "json.py: another module is called json (rename the file)"),
+    ("list sys.py", "sys.py: another module is called sys (rename the file)"),
+    ("list sibling", "sibling: there is no ToolRegistry and no public function in it"),
+    ("schema my_tools.py:nope", "my_tools.py: AttributeError: module 'my_tools' has no attribute 'nope'"),
+    ("schema my_tools:add.x.y", "AttributeError: 'function' object has no attribute 'x'"),
+    *[(f"list {place}", 'toolreg: tool "strange": x: ') for place in ("functions.py:strange", "strange.py")],
+    ("list functions.py:sibling.WORD", "toolreg: "),
+    ("call two.py {}", "two.py: write MODULE:NAME (there are: one, two)"),
+    ("chat my_tools.py hi", "ollama"),
+    ("chat my_tools.py hi --base-url http://127.0.0.1:9", "which model?"),
+    ("chat my_tools.py hi --base-url ftp://x --model m", "toolreg: url: "),
+    (f"chat my_tools.py hi {CHAT_URL} --max-turns 0", "max_turns: must be"),
+    (f"chat my_tools.py hi {CHAT_URL} --choice nope", 'there is no tool "nope"'),
+    (f"chat my_tools.py hi {CHAT_URL} --save notes.txt", "notes.txt: holds no messages"),
+    (f"chat my_tools.py hi {CHAT_URL} --save list.json", "list.json: holds no messages"),
+    ("lesson 2 --mermaid /nowhere/x", "No such file"),
+    ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
+    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: async, '),
+    ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
+    ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
+    ("vendor -o .", "Is a directory"),
+    *[(f"vendor -o {name}", f"vendor: {name}: is not as vendor made it (--force overwrites it)")
+      for name in ("my_tools.py", "picture.png", "changed.py")],
+])
+def test_an_error_is_one_clear_line_and_status_2_and_nothing_is_written(user_files, capsys, argv, told):
+    if not HERE_ARE.issuperset(("network", "openapi", "mcp", "serve", "http")):
+        pytest.skip("what is cut out is refused in its own words")
+    if "changed.py" in argv:
+        assert main(["vendor", "-o", "changed.py"]) == 0
+        (user_files / "changed.py").write_text((user_files / "changed.py").read_text("utf-8") + "# mine\n", "utf-8")
+    before = {path: path.read_bytes() for path in user_files.glob("*.*")}
+    capsys.readouterr()
+    status, _, err = run_main(capsys, *shlex.split(argv))
+    assert status == 2 and err.startswith("toolreg: ") and err.count("\n") == 1 and "\x1b" not in err
+    assert told.replace("''", "") in err
+    assert {path: path.read_bytes() for path in user_files.glob("*.*")} == before
 
 
 @pytest.mark.parametrize("argv, lines", [
     (["call", "functions.py:fail", '{"n": 1}'], [
         'toolreg: the tool "fail" failed: ValueError: no \\x1b[31mn', "    second line",
         "    If the arguments are the cause, change them; else go on without it.",
-        "    functions.py, line 20: raise ValueError(\"no \\x1b[31m\" + \"n\" * n + \"\\nsecond line\")"]),
+        "    functions.py, line 12: raise ValueError(\"no \\x1b[31m\" + \"n\" * n + \"\\nsecond line\")"]),
     (["call", "my_tools.py:add", '{"b": 1}'], [
         'toolreg: the arguments do not fit the parameters of "add":', "    - a: is missing",
         "    Fix the arguments and call the tool again."]),
-    (["list", "broken.py"], ["toolreg: broken.py: is no Python: invalid syntax", "    broken.py, line 2: def f(:"]),
+    (["list", "broken.py"], ["toolreg: broken.py: SyntaxError: invalid syntax", "    broken.py, line 2: def f(:"]),
     (["list", "nulls.py"], ["toolreg: nulls.py: "]),         # a SyntaxError since 3.12, a ValueError before
     (["list", "quits.py"], ["toolreg: quits.py: SystemExit: 3", "    quits.py, line 2: sys.exit(3)"]),
     (["list", "raises.py"], [
@@ -11154,37 +11060,26 @@ def test_an_error_is_one_clear_line_and_status_2(user_files, monkeypatch, capsys
         "    raises.py, line 2: def deep(text): return 1 / 0"]),
 ])
 def test_an_error_in_a_file_of_the_user_shows_its_own_last_lines(user_files, capsys, argv, lines):
-    (user_files / "broken.py").write_text("\ndef f(:\n")
-    (user_files / "nulls.py").write_bytes(b"x = 1\0\n")
-    (user_files / "quits.py").write_text("import sys\nsys.exit(3)\n")
-    (user_files / "raises.py").write_text(
-        "import json\ndef deep(text): return 1 / 0\njson.loads('[1]', parse_int=deep)\n")
+    (user_files / "json.py").unlink()
     status, out, err = run_main(capsys, *argv)
     said = err.replace(f"{user_files}{os.sep}", "").splitlines()
     assert (status, out) == (2, "") and said[0].startswith(lines[0]) and said[1:] == lines[1:], err
 
 
-def test_arguments_may_come_from_stdin(user_files, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"a": 2,\n"b": 3}\n'))
-    assert run_main(capsys, "call", "my_tools.py:add", "-") == (0, "5\n", "")
-
-
 def test_help_names_every_command_with_an_example_that_is_one_of_its_own_and_the_exit_codes(capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["--help"])
-    out = capsys.readouterr().out
-    assert caught.value.code == 0 and "exit status: 0" in out
-    commands = re.findall(r"^    ([a-z]+) ", out, re.MULTILINE)
-    assert commands == ["lesson", "list", "schema", "call", "chat", "serve", "vendor"]
+    def printed(*argv):
+        with pytest.raises(SystemExit) as caught:
+            main(argv)
+        assert caught.value.code == 0
+        return " ".join(capsys.readouterr().out.split())
+    commands = ["lesson", "list", "schema", "call", "chat", "serve", "vendor"]
+    assert list(toolreg._COMMANDS) == commands and "exit status: 0, or 2" in printed("--help")
     for command in commands:
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        said = " ".join(capsys.readouterr().out.split())
+        said = printed(command, "--help")
         example = said.partition("example: python toolreg.py ")[2]
-        assert toolreg._options_of(shlex.split(example)).run.__doc__ in said and example.startswith(command)
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"toolreg {toolreg.__version__}\n"
+        about = toolreg._command_of(shlex.split(example)).run.__doc__
+        assert about in said and about in printed("--help") and example.startswith(command)
+    assert printed("--version") == f"toolreg {toolreg.__version__}"
 
 
 # --- lessons
@@ -11195,69 +11090,64 @@ def lesson_parts(capsys, number, *options):
     return program.partition("===\n\n")[2], printed.partition("\n=== Lessons:")[0].lstrip("\n")
 
 
-@pytest.mark.parametrize("number", range(1, 7))
-def test_a_lesson_prints_a_program_that_prints_by_itself_what_the_lesson_shows(number, tmp_path, capsys):
-    program, printed = lesson_parts(capsys, number)
-    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
-    (tmp_path / "lesson.py").write_text(program, "utf-8")
-    alone = run_python("-I", "-S", "-B", "-c", "import sys; sys.path.insert(0, '.'); import lesson", cwd=tmp_path)
-    assert alone.lstrip("\n") == printed.replace(f"_lesson_{number}.<locals>.", "")
-    assert 15 <= len([line for line in program.splitlines() if line.strip()]) <= 32
-
-
 @pytest.mark.parametrize("number, rows", [
     (1, ["{\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Oslo: sunny, 25 °C\"}",
          "[{'role': 'tool', 'tool_call_id': 'call_1', 'content': 'Oslo: sunny, 25 °C'}]"]),
     (2, ['model   calls get_time {"city": "Oslo"}  [call_2]', "tool    get_time answers [call_2] Oslo: 14:05",
          "It is 14:05, and sunny at 25 °C."]),
-    (3, ["  by if:    None", "  by table: the program ends with a KeyError: 'weather'",
+    (3, ["  by table: the program ends with a KeyError: 'weather'",
          '  registry: Error: there is no tool "weather" (there are: get_weather)']),
-    (4, ["  not at all: booked a single room for many nights", "  by hand: booked a suite room for 2 nights",
-         '    - room: "suite" is not one of "single", "double"', "  by schema: booked a single room for 2 nights"]),
-    (5, ["        sent as auto", "tool    get_weather fails [call_1] Error: no tool was to be called now.",
+    (4, ["  not at all: booked a single room for many nights", "  by hand:    booked a suite room for 2 nights",
+         '    - room: "suite" is not one of "single", "double"', "  by schema:  booked a single room for 2 nights"]),
+    (5, ["        sent as auto", "model   It often is.", "tool    get_weather answers [call_1] Oslo: sunny, 25 °C",
+         "tool    get_weather fails [call_1] Error: no tool was to be called now.",
          "        sent as {'type': 'function', 'function': {'name': 'get_weather'}}"]),
     (6, ["path toolcall_reason", "? delete_file {'path': '/etc/hosts'}, because: it is old",
          "tool    delete_file fails [call_1] Error: the user did not allow this. Ask which file is meant.",
          "tool    delete_file answers [call_2] /tmp/old.txt is deleted"]),
 ])
-def test_a_lesson_shows_what_it_is_about(number, rows, capsys):
-    lines = lesson_parts(capsys, number)[1].splitlines()
-    assert [row for row in rows if row not in lines] == []
+def test_a_lesson_shows_what_it_is_about_by_a_program_that_prints_the_same_by_itself(number, rows, tmp_path, capsys):
+    program, printed = lesson_parts(capsys, number)
+    assert [row for row in rows if row not in printed.splitlines()] == []
+    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
+    (tmp_path / "lesson.py").write_text(program, "utf-8")
+    alone = run_python("-I", "-S", "-B", "-c", "import sys; sys.path.insert(0, '.'); import lesson", cwd=tmp_path)
+    assert alone.lstrip("\n") == printed and 15 <= len(program.splitlines()) <= 30
 
 
-def test_lessons_are_listed_and_the_second_runs_where_nothing_is_said(capsys):
+def test_lessons_are_listed_and_drawn_and_the_second_runs_where_nothing_is_said(tmp_path, capsys):
     listed = run_main(capsys, "lesson")[1]
     assert [line[:3] for line in listed.splitlines()[2:]] == ["1  ", "2  ", "3  ", "4  ", "5  ", "6  "]
     out = run_main(capsys)
     assert out == run_main(capsys, "lesson", "2") and out[1].endswith(listed)
-
-
-def test_a_lesson_is_drawn(tmp_path, capsys):
     drawn, page = tmp_path / "flow.mmd", tmp_path / "flow.html"
     lesson_parts(capsys, 2, "--mermaid", str(drawn), "--html", str(page))
-    assert drawn.read_text("utf-8").startswith("sequenceDiagram\n") and "M->>R: call_2: get_time" in drawn.read_text("utf-8")
+    assert "M->>R: call_2: get_time" in drawn.read_text("utf-8")
     assert page.read_text("utf-8").count('<details class="call" open>') == 2
 
 
-def test_a_lesson_runs_with_a_real_model_where_one_is_named(monkeypatch, capsys):
+@of("http")
+def test_a_lesson_runs_with_a_real_model_in_chat_completions_where_one_is_named(user_files, monkeypatch, capsys):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
+    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
     monkeypatch.setenv("OPENAI_MODEL", "m")
-    with serving(completion({"role": "assistant", "content": "It rains."})) as (url, requests):
+    with serving(*saying("It rains.")) as (url, requests):
         printed = lesson_parts(capsys, 2, "--base-url", url, "--model")[1]
     assert printed == "user    Time and weather in Oslo?\nmodel   It rains.\nIt rains.\n" and len(requests) == 2
     assert sent_body(requests[0])["tools"][1]["function"]["name"] == "get_time"
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
+    model = toolreg._model_of(toolreg._command_of(["lesson", "2", "--model", "m"]), api_format="openai-chat")
+    assert model._url == "https://api.openai.com/v1/chat/completions"
 
 
-def test_lessons_work_from_a_zip_and_say_where_there_is_only_bytecode(tmp_path):
-    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
-        archive.writestr("toolreg.py", SOURCE)
-        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['lesson', '1']))\n")
-    assert "def get_weather(city: str) -> str:" in run_python("-I", "app.zip", cwd=tmp_path)
-    (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
-    py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
-    (tmp_path / "toolreg.py").unlink()
-    done = subprocess.run([sys.executable, "toolreg.pyc"], cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
-    assert (done.returncode, done.stderr) == (
-        2, "toolreg: the source of this module is not there (only what Python made of it)\n")
+def test_the_readme_shows_the_lessons_as_they_are(tmp_path, capsys):
+    lesson = (HERE / "README.md").read_text("utf-8").partition("## The message flow, step by step\n")[2]
+    lesson = lesson.partition("\n## ")[0]
+    shown = "".join("".join(lesson_parts(capsys, number)) for number in range(1, 7))
+    blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
+    assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
+    run_main(capsys, "lesson", "2", "--mermaid", str(tmp_path / "flow.mmd"))
+    assert f"```mermaid\n{(tmp_path / 'flow.mmd').read_text('utf-8')}```" in lesson
 
 
 # --- vendor: copies with some of the chapters
@@ -11266,6 +11156,10 @@ def vendored(folder, *options):
     path = folder / "_vendor" / "toolreg.py"
     assert main(["vendor", *options, "--force", "-o", str(path)]) == 0
     return path.read_text("utf-8")
+
+
+def below_head(copy):
+    return copy.partition("# SPDX")[2]
 
 
 @pytest.mark.parametrize("chapters", ["core", *CHAPTERS, "all"])
@@ -11281,92 +11175,48 @@ def test_a_copy_with_one_chapter_works_isolated_and_holds_what_that_needs_and_no
     assert run_python("-I", "-S", "-B", "-c", script, cwd=tmp_path) == "it works\n"
 
 
-def imported_and_declared(source):
-    tree = ast.parse(source)
-    imports = {alias.asname or alias.name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))
-               for alias in node.names}
-    registry = next(node for node in tree.body if getattr(node, "name", "") == "ToolRegistry")
-    return imports, {node.target.id for node in registry.body if isinstance(node, ast.AnnAssign)}
-
-
-def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(tmp_path, capsys):
-    for options in ([], ["--with", "mcp"], ["--without", "cli"], ["--with", "all"]):
-        copy = vendored(tmp_path, *options)
-        imports, declared = imported_and_declared(copy)
-        text = copy.partition("\n__version__")[2]
-        assert [name for name in imports - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
-        assert declared == set(re.findall(r"^ToolRegistry\.(\w+) = ", copy, re.MULTILINE))
-    assert imported_and_declared(copy) == imported_and_declared(SOURCE)
-    assert not imported_and_declared(vendored(tmp_path))[1] and imported_and_declared(SOURCE)[1]
+@pytest.mark.parametrize("options", ["", "--with mcp", "--without cli", "--with all"])
+def test_a_copy_has_no_import_that_nothing_uses_and_declares_no_method_that_nothing_mounts(options, tmp_path, capsys):
+    copy = vendored(tmp_path, *options.split())
+    front, _, text = copy.partition("\n__version__")
+    imported = {name.asname or name.name for node in ast.walk(ast.parse(front)) for name in getattr(node, "names", ())}
+    assert [name for name in imported - {"annotations"} if not re.search(rf"\b{name}\b", text)] == []
+    declared = re.findall(r"^    (\w+): ClassVar\[[^=\n]+$", copy, re.MULTILINE)
+    assert sorted(declared) == sorted(re.findall(r"^(?:Tool|ToolRegistry)\.(\w+) = ", copy, re.MULTILINE))
+    assert (options == "--with all") <= (front.partition("# SPDX")[2] == SOURCE.partition("\n__version__")[0].partition("# SPDX")[2])
 
 
 def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp_path, capsys):
-    copy = vendored(tmp_path, "--with", "all")
-    head, mark, body = copy.partition("# SPDX")
-    about, *head = head.replace("\n#     ", " ").splitlines()
-    body = mark + body
-    assert SOURCE == f"#!/usr/bin/env python3\n{body}"
+    about, *head = vendored(tmp_path, "--with", "all").partition("# SPDX")[0].replace("\n#     ", " ").splitlines()
+    body = SOURCE.partition("\n")[2]
+    assert vendored(tmp_path, "--with", "all").endswith(f"\n{body}") and SOURCE.startswith("#!/usr/bin/env python3\n")
     assert about == f"# toolreg {toolreg.__version__}, the core and these chapters: {', '.join(each.key for each in TAIL)}"
-    assert head == ["# made by: python toolreg.py vendor --with all",
+    assert head == [f"# made by: python toolreg.py vendor --with all -o {tmp_path / '_vendor' / 'toolreg.py'}",
                     f"# of a toolreg.py that has the sha256: {hashlib.sha256(SOURCE.encode()).hexdigest()}",
-                    "# do not edit what is below, make it anew; its sha256: "
-                    + hashlib.sha256(body.encode()).hexdigest()]
+                    f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}"]
 
 
-@pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with importers,network,openapi,trace,cli"),
-    (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
-    (("--without", "core"), "--with all"),
+@pytest.mark.parametrize("options, same", [
+    ("", "--with core"), ("--with openapi,cli", "--with importers,network,openapi,trace,cli"),
+    ("--with all --without 'mcp, cli'", "--without mcp,cli"), ("--without core", "--with all"),
 ])
-def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, tmp_path, capfd):
-    copy = vendored(tmp_path, *options)
-    assert f"\n# made by: python toolreg.py vendor {head}\n" in copy
-    assert vendored(tmp_path, *head.split()) == copy
-    assert main(["vendor", *options]) == 0 and capfd.readouterr().out == copy
-
-
-@of("network", "openapi", "mcp", "serve", "http")
-@pytest.mark.parametrize("options, told", [
-    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: async, '),
-    (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
-    (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
-    (["-o", "."], "Is a directory"),
-    (["-o", "mine.py"], "vendor: mine.py: is no copy that vendor made (nothing was written; --force overwrites it)"),
-    (["-o", "image.png"], "vendor: image.png: is no copy that vendor made"),
-    (["-o", "changed.py"], "vendor: changed.py: was changed after vendor made it (nothing was written; --force"),
-])
-def test_vendor_refuses_in_one_line_and_writes_nothing(options, told, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "changed.py").write_text(vendored(tmp_path).replace("def trace", "def trace").replace("sunny", "rain"))
-    (tmp_path / "mine.py").write_text("# mine\n")
-    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\xff")
-    before = {path: path.read_bytes() for path in tmp_path.glob("*.*")}
-    capsys.readouterr()
-    status, out, err = run_main(capsys, "vendor", *options)
-    assert (status, out) == (2, "") and err.startswith("toolreg: ") and err.count("\n") == 1 and told in err
-    assert {path: path.read_bytes() for path in tmp_path.glob("*.*")} == before
-
-
-def test_a_copy_that_is_as_it_was_made_is_replaced_also_where_its_line_ends_changed(tmp_path, capsys):
-    path = tmp_path / "toolreg.py"
-    assert main(["vendor", "--with", "mcp", "-o", str(path)]) == 0
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert main(["vendor", "-o", str(path)]) == 0
-    assert b"\r" not in path.read_bytes() and b"# mcp: " not in path.read_bytes()
+def test_the_command_in_the_head_of_a_copy_makes_it_anew_and_where_no_file_is_named_it_is_printed(options, same, tmp_path, capfd):
+    copy = vendored(tmp_path, *shlex.split(options))
+    command = re.search("^# made by: python toolreg.py (.*)$", copy, re.MULTILINE)[1]
+    (tmp_path / "_vendor" / "toolreg.py").write_bytes(copy.replace("\n", "\r\n").encode())      # as git may have done
+    assert main(shlex.split(command)) == 0 and (tmp_path / "_vendor" / "toolreg.py").read_bytes() == copy.encode()
+    capfd.readouterr()
+    assert main(["vendor", *shlex.split(same)]) == 0 and below_head(capfd.readouterr().out) == below_head(copy)
 
 
 def test_a_copy_that_has_the_command_line_makes_smaller_ones_itself_and_one_without_it_says_so(tmp_path, capsys):
     copy = tmp_path / "_vendor" / "toolreg.py"
-    vendored(tmp_path, "--with", "mcp,cli")
+    vendored(tmp_path, "--with", "extract,cli")
     copy.rename(tmp_path / "larger.py")
-    smaller = run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path)
-    assert smaller == ""
-    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "mcp"], cwd=tmp_path, capture_output=True,
+    assert run_python("-I", "-c", "import runpy; runpy.run_path('larger.py')", cwd=tmp_path) == ""
+    done = subprocess.run([sys.executable, "larger.py", "vendor", "--with", "extract"], cwd=tmp_path, capture_output=True,
                           encoding="utf-8", timeout=60)
-    assert done.returncode == 0
-    assert done.stdout.partition("# SPDX")[2] == vendored(tmp_path, "--with", "mcp").partition("# SPDX")[2]
-    copy.write_text(done.stdout, "utf-8")
+    assert done.returncode == 0 and below_head(done.stdout) == below_head(vendored(tmp_path, "--with", "extract"))
     done = subprocess.run([sys.executable, copy], capture_output=True, encoding="utf-8", timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == '"main" needs the chapter "cli" (cut from this copy)\n'
@@ -11383,341 +11233,237 @@ def test_the_list_of_chapters_says_how_long_they_are_and_what_they_need(capsys):
         assert abs(int(lines) - section.text.count("\n")) <= 1
 
 
-def test_vendor_reads_its_source_from_a_zip_and_says_where_there_is_only_bytecode(tmp_path, capsys):
+def test_the_source_is_read_from_a_zip_and_where_there_is_only_bytecode_that_is_said(tmp_path, capsys):
     with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
         archive.writestr("toolreg.py", SOURCE)
-        archive.writestr("__main__.py", "import sys, toolreg\nsys.exit(toolreg.main(['vendor', '-o', 'made.py']))\n")
-    subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, stderr=subprocess.DEVNULL, timeout=60)
-    assert (tmp_path / "made.py").read_text("utf-8") == vendored(tmp_path)
+        archive.writestr("__main__.py", "import toolreg\ntoolreg.main(['lesson', '1'])\ntoolreg.main(['vendor', '-o', 'made.py'])")
+    done = subprocess.run([sys.executable, "-I", "app.zip"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert b"def get_weather(city: str) -> str:" in done.stdout
+    assert below_head((tmp_path / "made.py").read_text("utf-8")) == below_head(vendored(tmp_path))
     (tmp_path / "toolreg.py").write_text(SOURCE, "utf-8")
     py_compile.compile(str(tmp_path / "toolreg.py"), str(tmp_path / "toolreg.pyc"), doraise=True)
     (tmp_path / "toolreg.py").unlink()
-    done = subprocess.run([sys.executable, "toolreg.pyc", "vendor"], cwd=tmp_path, capture_output=True, encoding="utf-8",
-                          timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "toolreg: the source of this module is not there (only what Python made of it)\n"
+    for command in (["lesson", "2"], ["vendor"]):
+        done = subprocess.run([sys.executable, "toolreg.pyc", *command], cwd=tmp_path, capture_output=True, timeout=60)
+        assert (done.returncode, done.stderr.decode()) == (2, "toolreg: could not get source code\n")
 
 
-def test_the_file_runs_as_a_script_beside_code_that_imports_it(user_files):
-    script, ascii_only = (
-        str(pathlib.Path(toolreg.__file__)),
-        {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-    )
-    (user_files / "my_tools.py").write_text(TOOLS_FILE.replace("Add two numbers", "加"))
-    assert (
-        run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only)
-        == "add_numbers              \\u52a0.\n"
-    )
+# --- how it is run
+def test_the_file_runs_as_a_script_and_as_a_module_beside_code_that_imports_it(user_files):
+    script, ascii_only = toolreg.__file__, {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    (user_files / "my_tools.py").write_text(TOOLS_FILE.replace("Add two numbers", "加"), "utf-8")
+    (user_files / "json.py").unlink()
+    listed = "add_numbers              \\u52a0.\n"
+    assert run_python(script, "list", "my_tools.py", cwd=user_files, env=ascii_only) == listed
     assert "sunny, 25 \\xb0C" in run_python(script, cwd=user_files, env=ascii_only)
-    assert (
-        run_python(
-            "-m",
-            "toolreg",
-            "call",
-            "my_tools:add",
-            '{"a": 1}',
-            cwd=user_files,
-            env={**os.environ, "PYTHONPATH": str(pathlib.Path(script).parent)},
-        )
-        == "2\n"
-    )
-
-
-def test_a_vendored_copy_shares_its_module_with_the_files_that_import_it(user_files):
-    package = user_files / "app" / "_vendor"
-    package.mkdir(parents=True)
-    (package / "toolreg.py").write_text(SOURCE, "utf-8")
-    source = TOOLS_FILE.replace("from toolreg", "from app._vendor.toolreg")
-    (user_files / "my_tools.py").write_text(source.replace('name="add_numbers"', 'description="Ours"'))
-    listed = run_python("-m", "app._vendor.toolreg", "list", "my_tools", cwd=user_files)
-    assert listed == "add                      Ours\n"
-
-
-def test_ctrl_c_ends_a_command_quietly(user_files, monkeypatch, capsys):
-    class Interrupted(io.StringIO):
-        def read(self, *_):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys, "stdin", Interrupted())
-    assert run_main(capsys, "call", "my_tools.py:add", "-") == (130, "", "")
+    (user_files / "app" / "_vendor").mkdir(parents=True)
+    (user_files / "app" / "_vendor" / "toolreg.py").write_text(SOURCE, "utf-8")
+    (user_files / "theirs.py").write_text(TOOLS_FILE.replace("from toolreg", "from app._vendor.toolreg"), "utf-8")
+    for module, file in (("toolreg", "my_tools"), ("app._vendor.toolreg", "theirs")):
+        environ = {**os.environ, "PYTHONPATH": str(pathlib.Path(script).parent)}
+        assert run_python("-m", module, "call", file, '{"a": 1}', cwd=user_files, env=environ) == "2\n"
 
 
 def test_a_reader_that_has_seen_enough_ends_a_lesson_quietly(tmp_path):
-    demo = subprocess.Popen(
-        [sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    demo.stdout.close()
-    assert demo.stderr.read() == b"" and demo.wait(30) == 0
-    demo.stderr.close()
+    with subprocess.Popen([sys.executable, toolreg.__file__], cwd=tmp_path, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as lesson:
+        lesson.stdout.close()
+        assert lesson.stderr.read() == b"" and lesson.wait(30) == 0
 
 
-def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(user_files, monkeypatch, capsys):
-    call = {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "add_numbers", "arguments": '{"a": 2, "toolcall_reason": "sum"}'},
-    }
-    answers = [
-        completion({"role": "assistant", "content": "", "tool_calls": [call]}),
-        completion({"role": "assistant", "content": "3"}),
-    ]
-    timeless = functools.partial(re.sub, r" in \d\.\d\d s", "")
-    rows = [
-        "user    2+1?",
-        'model   calls add_numbers {"a": 2}  [c1]',
-        "        because: sum",
-        "tool    add_numbers answers [c1] 3",
-        "model   3",
-        "",
-    ]
-    with serving_each(*answers) as (url, requests):
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
-        monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
-        monkeypatch.setenv("OPENAI_MODEL", "m")
-        status, out, err = run_main(
-            capsys, "chat", "my_tools.py", "2+1?", "--think", "--choice", "required", "--mermaid", "flow.mmd"
-        )
-    assert (status, timeless(out).split("\n"), err) == (0, rows, "") and timeless(out) != out
-    assert (user_files / "flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
-    assert (
-        f"authorization: Bearer {SOME_KEY}".encode() in requests[0]
-        and sent_body(requests[0])["tool_choice"] == "required"
-    )
-    assert "toolcall_reason" in sent_body(requests[0])["tools"][0]["function"]["parameters"]["properties"]
+@pytest.mark.parametrize("chapter, argv, word", [
+    ("serve", "serve x.py", "serve_mcp"), ("http", "chat x.py hi", "HttpModel"), ("http", "lesson 2 --model m", "HttpModel")])
+def test_a_command_names_the_chapter_that_was_cut_out(chapter, argv, word, tmp_path, monkeypatch, capsys):
+    assert load_copy(without({chapter}), tmp_path, monkeypatch).main(argv.split()) == 2
+    assert capsys.readouterr().err == f'toolreg: "{word}" needs the chapter "{chapter}" (cut from this copy)\n'
 
 
-def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(user_files, capsys):
-    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
-    stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
-    with serving(stream) as (url, _):
-        argv = f"chat my_tools.py hi --base-url {url} --model m --stream --max-turns 2 --mermaid flow.mmd".split()
-        status, out, err = run_main(capsys, *argv)
-    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
-    assert out.count("\nmodel   let\n") == 2 and re.sub(r" in \d\.\d\d s", "", out).startswith(
-        "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
-        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] Error"
-    )
-    assert "M->>R: c1: add_numbers {}" in (user_files / "flow.mmd").read_text("utf-8")
-
-
-def test_a_streamed_text_that_breaks_off_ends_its_line(user_files, capsys):
-    with serving(event_stream({"content": "4"}, finish=None, end="")) as (url, _):
-        status, out, err = run_main(capsys, *f"chat my_tools.py hi --base-url {url} --model m --stream".split())
-    assert (status, out) == (2, "user    hi\nmodel   4\n") and err == f"toolreg: {url}: the stream broke off\n"
-
-
+# --- chat
 class Keyboard(io.StringIO):
     def isatty(self):
         return True
 
 
-def chat_with(monkeypatch, capsys, url, typed, *options):
-    monkeypatch.setattr(sys, "stdin", Keyboard(typed))
-    return run_main(capsys, "chat", "my_tools.py", "--base-url", url, "--model", "m", *options)
+def calling(*arguments, name="add_numbers"):
+    """Give an answer with calls of one tool, with ids c1, c2, …"""
+    return completion({"role": "assistant", "content": "", "tool_calls": [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": text}}
+        for number, text in enumerate(arguments, 1)]})
 
 
-def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(user_files, monkeypatch, capsys):
-    said = [{"role": "assistant", "content": text} for text in ("One.", "Two.", "Three.")]
-    with serving_each(*map(completion, said)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "first\n\nsecond\n", "--system", "Be brief.",
-                                     "--save", "talk.json", "--html", "talk.html")
-        assert (status, err) == (0, "")
-        assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
-        kept = json.loads((user_files / "talk.json").read_text())
-        assert chat_with(monkeypatch, capsys, url, "third\n", "--system", "no more", "--save", "talk.json")[0] == 0
+def saying(*texts):
+    return [completion({"role": "assistant", "content": text}) for text in texts]
+
+
+@pytest.fixture
+def chat(user_files, monkeypatch, capsys):
+    """Chat with a model that gives these answers, as at a terminal where this is typed; give what came of it, and was sent."""
+    def run(answers, typed, *options, provider="OPENAI"):
+        monkeypatch.setattr(sys, "stdin", Keyboard(typed) if isinstance(typed, str) else typed)
+        monkeypatch.setenv(f"{provider}_MODEL", "m")
+        with serving_each(*answers) as (url, requests):
+            monkeypatch.setenv(f"{provider}_BASE_URL", url)
+            status, out, err = run_main(capsys, "chat", "my_tools.py", *options)
+        return status, re.sub(r" in \d\.\d\d s", " in S s", out), err, [sent_body(request) for request in requests]
+    return run
+
+
+def contents(messages):
+    return [message["content"] for message in messages]
+
+
+@of("http")
+def test_chat_runs_the_loop_with_the_tools_of_a_file_and_shows_the_flow(chat, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SOME_KEY)
+    answers = calling('{"a": 2, "toolcall_reason": "sum"}'), *saying("3")
+    options = "--think 2+1? --choice required --mermaid flow.mmd".split()
+    status, out, err, (asked, _) = chat(answers, "", *options)
+    assert (status, err) == (0, "") and out.splitlines() == [
+        "user    2+1?", 'model   calls add_numbers {"a": 2}  [c1]', "        because: sum",
+        "tool    add_numbers answers [c1] in S s 3", "model   3"]
+    assert pathlib.Path("flow.mmd").read_text("utf-8").startswith("sequenceDiagram\n")
+    assert "toolcall_reason" in asked["tools"][0]["function"]["parameters"]["properties"]
+    assert asked["tool_choice"] == "required"
+
+
+@of("http")
+def test_chat_shows_a_streamed_text_once_and_draws_what_there_is_when_the_turns_are_over(chat):
+    call = {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "add_numbers", "arguments": "{}"}}]}
+    stream = event_stream({"content": "let\nme"}, {"content": " \x1b[2Jsee"}, call, finish="tool_calls")
+    status, out, err, _ = chat([stream] * 2, "", *"hi --stream --max-turns 2 --mermaid flow.mmd".split())
+    assert status == 2 and err.startswith("toolreg: the model still called tools in turn 2")
+    assert out.count("\nmodel   let\n") == 2 and out.startswith(
+        "user    hi\nmodel   let\n        me \\x1b[2Jsee\n"
+        "model   calls add_numbers {}  [c1]\ntool    add_numbers fails [c1] in S s Error")
+    assert "M->>R: c1: add_numbers {}" in pathlib.Path("flow.mmd").read_text("utf-8")
+
+
+@of("http")
+def test_a_chat_goes_on_until_ctrl_d_and_is_kept_in_a_file_from_which_the_next_one_goes_on(chat, user_files):
+    options = "--system", "Be brief.", "--save", "talk.json"
+    status, out, err, sent = chat(saying("One.", "Two."), "first\n\nsecond\n", *options, "--html", "talk.html")
+    assert (status, err) == (0, "")
+    assert out == "Ctrl-C stops an answer, Ctrl-D ends.\n\n> model   One.\n\n> \n> model   Two.\n\n> \n"
+    kept = json.loads((user_files / "talk.json").read_text())
+    sent += chat(saying("Three."), "third\n", *options)[3]
     texts = ["Be brief.", "first", "One.", "second", "Two.", "third", "Three."]
-    assert [message["content"] for message in kept] == texts[:5]
-    assert [[message["content"] for message in sent_body(request)["messages"]] for request in requests] == [
-        texts[:2], texts[:4], texts[:6]]
-    assert [message["content"] for message in json.loads((user_files / "talk.json").read_text())] == texts
+    assert contents(kept) == texts[:5] and contents(json.loads((user_files / "talk.json").read_text())) == texts
+    assert [contents(asked["messages"]) for asked in sent] == [texts[:2], texts[:4], texts[:6]]
     assert (user_files / "talk.html").read_text().count("<details") == 5
     assert sorted(path.name for path in user_files.glob("talk*")) == ["talk.html", "talk.json"]
 
 
-def test_ctrl_c_stops_the_answer_and_not_the_chat_and_its_call_is_answered(user_files, monkeypatch, capsys):
-    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
-    call = {"id": "c1", "type": "function", "function": {"name": "wait", "arguments": '{"n": 1}'}}
-    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "Good."}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, "wait\nnever mind\n")
-    assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
-    assert [(each["role"], each["content"]) for each in sent_body(requests[1])["messages"]] == [
-        ("user", "wait"), ("assistant", ""), ("user", "never mind")][:2] + [
-        ("tool", "Error: the user stopped this before the tool had finished.\nWait for what the user says next."),
-        ("user", "never mind")]
+@of("http")
+def test_ctrl_c_or_an_error_ends_one_answer_and_not_the_chat_and_a_stopped_call_is_answered(chat, user_files, capsys):
+    (user_files / "my_tools.py").write_text(WAIT_FILE)
+    assert run_main(capsys, "call", "my_tools.py", '{"n": 1}') == (130, "", "")
+    answers = calling('{"n": 1}', name="wait"), failure(400), *saying("Good.")
+    status, out, err, sent = chat(answers, "wait\nfail\nnever mind\n")
+    assert status == 0 and out.endswith("model   Good.\n\n> \n")
+    assert err.startswith("toolreg: stopped\ntoolreg: ") and "400" in err and err.count("toolreg: ") == 2
+    assert contents(sent[2]["messages"]) == [
+        "wait", "", "Error: the user stopped this before the tool had finished.\nWait for what the user says next.",
+        "fail", "never mind"]
 
 
-def test_an_error_ends_one_answer_of_a_chat_and_the_command_where_there_is_one_question(user_files, monkeypatch, capsys):
-    answers = failure(400), completion({"role": "assistant", "content": "Better."}), failure(400)
-    with serving_each(*answers) as (url, _):
-        status, out, err = chat_with(monkeypatch, capsys, url, "a\nb\n")
-        assert status == 0 and err.count("toolreg: ") == 1 and "400" in err and "model   Better.\n" in out
-        assert chat_with(monkeypatch, capsys, url, "", "one question")[0] == 2
-
-
+@of("http")
 @pytest.mark.parametrize("typed, content", [
     ("y\n", "3"), ("Yes\n", "3"),
     *[(typed, "Error: the user did not allow this call.\nDo not repeat it; ask what to do instead.")
       for typed in ("n\n", "\n", "")],
 ])
-def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(user_files, monkeypatch, capsys, typed, content):
-    calls = [{"id": id, "type": "function", "function": {"name": "add_numbers", "arguments": arguments}}
-             for id, arguments in (("c1", '{"a": "2"}'), ("c2", '{"b": 2}'))]
-    answers = [{"role": "assistant", "content": "", "tool_calls": calls}, {"role": "assistant", "content": "ok"}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        status, out, err = chat_with(monkeypatch, capsys, url, typed, "2+1?", "--ask")
+def test_before_a_call_that_runs_a_person_is_asked_where_that_is_wanted(chat, typed, content):
+    status, out, err, (_, told) = chat((calling('{"a": "2"}', '{"b": 2}'), *saying("ok")), typed, "2+1?", "--ask")
     assert (status, err) == (0, "") and out.count("[y/N]") == 1 and 'run add_numbers {"a": 2}? [y/N] ' in out
-    told = [message["content"] for message in sent_body(requests[1])["messages"] if message["role"] == "tool"]
-    assert told[0] == content and "a: is missing" in told[1]
+    assert contents(told["messages"])[2] == content and "a: is missing" in contents(told["messages"])[3]
 
 
-def test_a_question_comes_from_stdin_where_nobody_types(user_files, monkeypatch, capsys):
-    with serving_each(*[completion({"role": "assistant", "content": "ok"})] * 2) as (url, requests):
-        for options in ((), ("-",)):
-            monkeypatch.setattr(sys, "stdin", io.StringIO("two\nlines\n"))
-            argv = ("chat", "my_tools.py", *options, "--base-url", url, "--model", "m")
-            assert run_main(capsys, *argv)[0] == 0
-    assert [sent_body(request)["messages"][0]["content"] for request in requests] == ["two\nlines\n"] * 2
-
-
-def test_the_hooks_of_a_registry_are_asked_too(user_files, monkeypatch, capsys):
+@of("http")
+def test_the_hooks_of_a_registry_are_asked_too(chat, user_files):
     (user_files / "my_tools.py").write_text(TOOLS_FILE + (
         "def deny(call, reason): raise PermissionError('not ' + call.name)\n"
         "def log(call, result): print('logged', result.tool_call_id)\n"
         "registry.before_call, registry.after_call = deny, log\n"))
-    call = {"id": "c1", "type": "function", "function": {"name": "add_numbers", "arguments": '{"a": 2}'}}
-    answers = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "assistant", "content": "ok"}]
-    with serving_each(*map(completion, answers)) as (url, requests):
-        out = chat_with(monkeypatch, capsys, url, "y\n", "2+1?", "--ask")[1]
-    assert "logged c1\n" in out and "not add_numbers" in sent_body(requests[1])["messages"][2]["content"]
+    _, out, _, (_, told) = chat((calling('{"a": 2}'), *saying("ok")), "y\n", "2+1?", "--ask")
+    assert "logged c1\n" in out and "not add_numbers" in contents(told["messages"])[2]
+
+
+@of("http")
+@pytest.mark.parametrize("options, answer, status, question", [
+    ((), "ok", 0, "two\nlines\n"), (("-",), "ok", 0, "two\nlines\n"), (("x",), None, 2, "x")])
+def test_a_question_comes_from_stdin_where_nobody_types_and_an_error_ends_the_command(chat, options, answer, status, question):
+    came = chat(saying(answer) if answer else [failure(400)], io.StringIO("two\nlines\n"), *options)
+    assert came[0] == status and contents(came[3][0]["messages"]) == [question]
+
+
+GEMINI = "https://generativelanguage.googleapis.com"
 
 
 @of("http", "responses", "anthropic", "gemini")
 @pytest.mark.parametrize("environ, given, api_format, url", [
-    ({"OPENAI_API_KEY": "a-secret"}, None, "openai-responses", "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "https://api.openai.com/v1/"}, None, "openai-responses",
-     "https://api.openai.com/v1/responses"),
-    ({"OPENAI_API_KEY": "a-secret", "OPENAI_BASE_URL": "http://x/v1"}, None, "openai-chat", "http://x/v1/chat/completions"),
-    ({"OPENAI_BASE_URL": "https://api.openai.com.example/v1"}, None, "openai-chat",
-     "https://api.openai.com.example/v1/chat/completions"),
-    ({"ANTHROPIC_API_KEY": "a-secret"}, None, "anthropic", "https://api.anthropic.com/v1/messages"),
-    ({"ANTHROPIC_BASE_URL": "http://x"}, None, "anthropic", "http://x/v1/messages"),
-    ({"ANTHROPIC_API_KEY": "a-secret"}, "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
-    ({"GEMINI_API_KEY": "a-secret"}, None, "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "x", "GEMINI_API_KEY": "a-secret"}, "https://generativelanguage.googleapis.com", "gemini",
-     "https://generativelanguage.googleapis.com/v1/models/m:generateContent"),
-    ({"OPENAI_API_KEY": "a-secret", "GEMINI_API_KEY": "x"}, "https://generativelanguage.googleapis.com/v1beta/openai",
-     "openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"),
+    ("OPENAI_API_KEY=my-key", "", "openai-responses", "https://api.openai.com/v1/responses"),
+    ("OPENAI_BASE_URL=https://api.openai.com/v1/", "", "openai-responses", "https://api.openai.com/v1/responses"),
+    ("OPENAI_API_KEY=my-key OPENAI_BASE_URL=http://x/v1", "", "openai-chat", "http://x/v1/chat/completions"),
+    ("OPENAI_BASE_URL=https://api.openai.com.example", "", "openai-chat", "https://api.openai.com.example/chat/completions"),
+    ("ANTHROPIC_API_KEY=my-key", "", "anthropic", "https://api.anthropic.com/v1/messages"),
+    ("ANTHROPIC_API_KEY=other", "http://x/v1", "openai-chat", "http://x/v1/chat/completions"),
+    ("GEMINI_API_KEY=my-key", "", "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=other GEMINI_API_KEY=my-key", GEMINI, "gemini", f"{GEMINI}/v1/models/m:generateContent"),
+    ("OPENAI_API_KEY=my-key GEMINI_API_KEY=other", f"{GEMINI}/openai", "openai-chat", f"{GEMINI}/openai/chat/completions"),
 ])
-def test_each_provider_is_asked_at_its_own_address_with_its_own_key(monkeypatch, environ, given, api_format, url):
-    forget_models(monkeypatch)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    options = toolreg._options_of(["chat", "x.py", "hi", "--model", "m", *(["--base-url", given] if given else [])])
-    model = toolreg._model_of(options)
+def test_each_provider_is_asked_at_its_own_address_with_its_own_key(user_files, monkeypatch, environ, given, api_format, url):
+    for each in environ.split():
+        monkeypatch.setenv(*each.split("="))
+    model = toolreg._model_of(toolreg._command_of(["chat", "x.py", "hi", "--model", "m", *["--base-url", given] * bool(given)]))
     assert (model.api_format, model._url) == (api_format, url)
-    sent = "a-secret" in str(model._headers)
-    assert sent == ("a-secret" in environ.values() and not (given == "http://x/v1"))
+    assert ("my-key" in str(model._headers)) == ("my-key" in environ) and "other" not in str(model._headers)
 
 
 @of("http", "anthropic")
-def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(user_files, monkeypatch, capsys):
-    forget_models(monkeypatch)
-    (user_files / "my_tools.py").write_text("def wait(n: int):\n    raise KeyboardInterrupt\n")
-    turns = [[{"type": "tool_use", "id": "c1", "name": "wait", "input": {"n": 1}}], [{"type": "text", "text": "Good."}]]
+def test_a_chat_in_another_api_goes_on_and_its_stopped_call_is_answered(chat, user_files):
+    (user_files / "my_tools.py").write_text(WAIT_FILE)
+    turns = [{"type": "tool_use", "id": "c1", "name": "wait", "input": {"n": 1}}], [{"type": "text", "text": "Good."}]
     answers = [json_answer({"role": "assistant", "content": content, "stop_reason": "end_turn"}) for content in turns]
-    monkeypatch.setattr(sys, "stdin", Keyboard("wait\nnever mind\n"))
-    with serving_each(*answers) as (url, requests):
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-        monkeypatch.setenv("ANTHROPIC_MODEL", "m")
-        status, out, err = run_main(capsys, "chat", "my_tools.py", "--system", "Be brief.", "--save", "talk.json")
+    status, out, err, (_, asked) = chat(answers, "wait\nnever mind\n", "--system", "Be brief.", provider="ANTHROPIC")
     assert (status, err) == (0, "toolreg: stopped\n") and out.endswith("model   Good.\n\n> \n")
-    asked = sent_body(requests[1])
     assert asked["system"] == [{"type": "text", "text": "Be brief."}]
     assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user", "user"]
-    (answer,) = asked["messages"][2]["content"]
-    assert answer["tool_use_id"] == "c1" and answer["is_error"] and "stopped this" in str(answer["content"])
+    assert (asked["messages"][2]["content"][0]["tool_use_id"], asked["messages"][2]["content"][0]["is_error"]) == ("c1", True)
 
 
+@of("http")
 def test_a_terminal_shows_that_the_model_is_waited_for(user_files, monkeypatch):
     shown = Keyboard()
     monkeypatch.setattr(sys, "stdout", shown)
-    with serving(completion({"role": "assistant", "content": "ok"})) as (url, _):
+    with serving(*saying("ok")) as (url, _):
         assert main(["chat", "my_tools.py", "hi", "--base-url", url, "--model", "m"]) == 0
     assert "model   …\r" in shown.getvalue() and shown.getvalue().endswith("\rmodel   ok\n")
 
 
-@pytest.mark.skipif(not hasattr(toolreg, "serve_mcp"), reason="the chapter serve is not there")
+# --- serve
+@of("serve")
 def test_serve_says_what_a_client_has_to_know_and_keeps_stdout_for_the_protocol(user_files):
+    (user_files / "json.py").unlink()
     (user_files / "my_tools.py").write_text("print('loaded')\n" + TOOLS_FILE)
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    ping = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     done = subprocess.run([sys.executable, toolreg.__file__, "serve", "my_tools.py"], cwd=user_files, timeout=60,
-                          input=json.dumps(asked) + "\n", capture_output=True, encoding="utf-8")
-    assert json.loads(done.stdout.splitlines()[0])["id"] == 1 and "loaded" in done.stderr
-    entry = json.loads(done.stderr.partition("loaded\n")[2])["mcpServers"]["my_tools"]
-    assert entry == {"command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve",
-                                                         str(user_files / "my_tools.py")]}
+                          input=ping + "\n", capture_output=True, encoding="utf-8")
+    assert json.loads(done.stdout)["id"] == 1
+    assert json.loads(done.stderr.partition("loaded\n")[2]) == {"mcpServers": {"my_tools": {
+        "command": sys.executable, "args": [os.path.abspath(toolreg.__file__), "serve", str(user_files / "my_tools.py")]}}}
 
 
 @of("serve")
 def test_serve_over_http_takes_its_token_from_the_environment_and_says_where_it_is(user_files):
-    environ = {**os.environ, "TOOLREG_TOKEN": "a-secret"}
-    server = subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
-                              cwd=user_files, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, encoding="utf-8")
-    try:
-        said = server.stderr.readline()
-        url = said.removeprefix("toolreg: serving MCP at ").strip()
-        statuses = []
-        for token in ("another", "a-secret"):
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
-            statuses.append(toolreg._request("POST", url, headers=headers, body=body).status)
-        assert statuses == [401, 200], said
-    finally:
-        server.kill()
-        server.wait(30)
-        server.stderr.close()
-
-
-@of("serve")
-def test_a_token_without_http_is_refused_in_one_line(user_files, capsys):
-    assert run_main(capsys, "serve", "my_tools.py", "--token", "x")[::2] == (
-        2, "toolreg: token: must be visible ASCII text, and goes with http=\n")
-
-
-@of("http")
-def test_a_lesson_is_written_for_chat_completions_and_asks_no_other_api(monkeypatch, capsys):
-    forget_models(monkeypatch)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-secret")
-    assert run_main(capsys, "lesson", "2", "--model", "m")[0] == 2
-    monkeypatch.setenv("OPENAI_API_KEY", "a-secret")
-    options = toolreg._options_of(["lesson", "2", "--model", "m"])
-    model = toolreg._model_of(options, api_format="openai-chat")
-    assert model._url == "https://api.openai.com/v1/chat/completions"
-
-
-def test_serve_names_the_chapter_where_it_was_cut_out(tmp_path, monkeypatch, capsys):
-    source = "".join(section.text for section in SECTIONS if section.key != "serve")
-    assert load_copy(source, tmp_path, monkeypatch).main(["serve", "x.py"]) == 2
-    assert capsys.readouterr().err == 'toolreg: "serve_mcp" needs the chapter "serve" (cut from this copy)\n'
-
-
-def test_chat_says_so_where_the_model_over_http_was_cut_out(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("OPENAI_MODEL", "m")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
-    source = "".join(section.text for section in SECTIONS if section.key != "http")
-    assert load_copy(source, tmp_path, monkeypatch).main(["chat", "x.py", "hi"]) == 2
-    assert capsys.readouterr().err == 'toolreg: "HttpModel" needs the chapter "http" (cut from this copy)\n'
-
-
-def test_the_readme_shows_the_lessons_as_they_are(tmp_path, capsys):
-    lesson = (HERE / "README.md").read_text("utf-8").partition("## The message flow, step by step\n")[2]
-    lesson = lesson.partition("\n## ")[0]
-    shown = "".join("".join(lesson_parts(capsys, number)) for number in range(1, 7))
-    blocks = re.findall(r"```text\n(.*?)```", lesson, re.DOTALL)
-    assert len(blocks) >= 4 and [block for block in blocks if block not in shown] == []
-    run_main(capsys, "lesson", "2", "--mermaid", str(tmp_path / "flow.mmd"))
-    assert f"```mermaid\n{(tmp_path / 'flow.mmd').read_text('utf-8')}```" in lesson
+    (user_files / "json.py").unlink()
+    with subprocess.Popen([sys.executable, toolreg.__file__, "serve", "my_tools.py", "--http", "127.0.0.1:0"],
+                          cwd=user_files, env={**os.environ, "TOOLREG_TOKEN": "a-secret"}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as server:
+        try:
+            url = server.stderr.readline().removeprefix("toolreg: serving MCP at ").strip()
+            ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+            assert [toolreg._request("POST", url, body=ping, headers={
+                "Content-Type": "application/json", "Authorization": f"Bearer {token}"}).status
+                for token in ("another", "a-secret")] == [401, 200], url
+        finally:
+            server.kill()

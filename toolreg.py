@@ -28,7 +28,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      5  Reasons: toolcall_reason                11  The loop: the message flow
      6  Functions: what a function takes
 
-Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
+Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
 responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
 find, mcp, serve, http, switch, trace, cli.
@@ -7986,47 +7986,41 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
     if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
-    return styles[style](each for message in messages for each in _said(message, names, known))
+    calls, known = dict[str, dict[str, str]](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, calls, known))
 
 
-def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+def _said(message: Any, calls: dict[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; its `calls` are kept, by their ids, for the results that come later."""
     plain = to_json(message)
     if not isinstance(plain, dict):
         raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
     speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
     blocks = plain.get("content") or plain.get("parts")
     for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-        yield from _said_in(block, speaker, names, results)
+        block = _at(block, "functionResponse") or block
+        key = next((key for key, said in _RESULT_KEYS.items() if None not in (_at(block, key), _at(block, said))), "")
+        yield from _result_in(block, key, calls, results) if key else _pieces(block, speaker)
     for call in parse_tool_calls(message) if speaker == "model" else ():
-        names[call.id] = call.name
         arguments, reason = _split_reason(_object(call), False)
+        id = call.name if "parts" in plain and _is_made_up(call.id) else call.id
         text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-        made_up = "parts" in plain and _is_made_up(call.id)
-        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        calls[id] = {"id": id, "name": call.name, "text": text}
+        yield "call", calls[id]
         if reason is not None:
             yield "reason", {"text": reason}
 
 
-def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield what a block says that is no call: a text, an image, the result of a call."""
-    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
-    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
-              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
-    if said:
-        id, text = str(block[key]), _plain_text(block[said])
-        result = results.get(id) or ToolResult(id, "", text)
-        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
-        yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
-            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images = images or [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
-    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
-        yield speaker, {"text": text}
-    for image in images:
+def _pieces(said: Any, speaker: str) -> _Said:
+    """Yield the texts and images in a content, whichever API spells it."""
+    for each in said if isinstance(said, list) else ():
+        yield from _pieces(each, speaker)
+    if isinstance(said, str) and said:
+        yield speaker, {"text": said}
+    if isinstance(said, dict):
+        inner = [said[key] for key in ("text", "content", "output", "result", "error") if key in said]
+        yield from _pieces(inner[:1], speaker)
+        image = said.get("image_url") or said.get("source") or said.get("inlineData")
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8034,13 +8028,20 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
             yield "image", {"text": image}
 
 
-def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
-        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
-        return "\n".join(map(_plain_text, texts or content))
-    if isinstance(content, dict):           # a block, or gemini's response
-        content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
-    return content if isinstance(content, str) else _write_json(content)
+def _result_in(block: Any, key: str, calls: Mapping[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield the result of a call, and its images."""
+    id, content = str(block[key]), block[_RESULT_KEYS[key]]
+    pieces = list(_pieces([content, block.get("parts")], "result"))
+    text = "\n".join(words["text"] for kind, words in pieces if kind == "result")
+    text = text or (content if isinstance(content, str) else _write_json(content))
+    result = results.get(id) or ToolResult(id, "", text)
+    failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
+    call = calls.get(id) or {"name": str(block.get("name", "?")), "text": ""}
+    yield "error" if failed else "result", {
+        "id": id, "name": call["name"], "arguments": call["text"], "text": text,
+        "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+    media = [{"source": {"media_type": each.media_type, "data": to_json(each.data)}} for each in result.media]
+    yield from [piece for piece in pieces if piece[0] == "image"] or _pieces(media, "")
 
 
 def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
@@ -8057,13 +8058,10 @@ def _row(kind: str, words: dict[str, str]) -> str:
 
 def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
-    arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
+    tools, lines = dict[str, str](), list[str]()
     for kind, words in said:
-        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        if kind == "call":
-            arguments[words["id"]] = drawn["text"]
+        drawn = {key: word if key == "time" else _in_diagram(word) for key, word in words.items()}
         if kind == "result":
-            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
     parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
@@ -8073,10 +8071,9 @@ def _diagram(said: _Said) -> str:
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
-             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
-    return "<br/>".join(lines) or "(nothing)"
+    obeyed = r"(?m)[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
+    safe = re.sub(obeyed, lambda found: f"#{ord(found[0])};", _seen(text, DIAGRAM_CHARACTERS).strip())
+    return safe.replace("\n", "<br/>") or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8084,18 +8081,15 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
-body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
+body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem; overflow-wrap: anywhere }}
 details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
-.call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
-summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
-pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+pre {{ margin: 0; white-space: pre-wrap }} summary {{ font-size: .85rem }} img {{ max-width: 100% }}
+:not(.call, .result, .error) > pre {{ font: inherit }}
 </style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-# pictures that a browser only paints: SVG, say, could do more
-_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
+_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")     # SVG could do more
 
 
 def _page(said: _Said) -> str:
@@ -8119,7 +8113,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 3 7 8 9 10 11 trace
+#    uses 1 2 3 7 8 9 10 11 trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
@@ -8146,17 +8140,14 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
     def get_time(city: str) -> str:
-        "Get the local time in a city."
         return f"{city}: 14:05"
 
     functions = {"get_weather": get_weather, "get_time": get_time}
     city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    tools = [{"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": city}}
-             for name, function in functions.items()]
+    tools = [{"type": "function", "function": {"name": name, "parameters": city}} for name in functions]
     script = ([ToolCall("call_1", "get_weather", {"city": "Oslo"}), ToolCall("call_2", "get_time", {"city": "Oslo"})],
               "It is 14:05, and sunny at 25 °C.")
     model, messages = scripted_model(*script), [{"role": "user", "content": "Time and weather in Oslo?"}]
@@ -8178,15 +8169,11 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
     def get_weather(city: str) -> str:
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, city: str) -> str | None:
-        if name == "get_weather":
-            return get_weather(city)
-        return None                                     # a forgotten or invented name: nobody hears of it
-
-    table = {"get_weather": get_weather}
-    registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
+    table, registry = {"get_weather": get_weather}, ToolRegistry([get_weather])
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
+        print("a call of", name)
+        if name == "get_weather":                       # no else: of a forgotten or invented name nobody hears
+            print("  by if:   ", get_weather("Oslo"))
         try:
             print("  by table:", table[name]("Oslo"))
         except KeyError as error:
@@ -8200,23 +8187,17 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
-        "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
 
-    def by_hand(nights: int, room: typing.Any = "single") -> str:
-        if not isinstance(nights, int):
-            return "Error: nights must be a number"
-        return book(nights, room)                       # whoever wrote this did not think of room
+    def by_hand(nights: int, room: typing.Any = "single") -> str:       # who wrote this did not think of room
+        return book(nights, room) if isinstance(nights, int) else "Error: nights must be a number"
 
     registry = ToolRegistry([book])
-    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
+    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}:
         print(arguments)
-        for way, check in {"not at all": book, "by hand": by_hand}.items():     # Python looks at the names alone
-            try:
-                print(f"  {way}:", check(**arguments))
-            except TypeError as error:
-                print(f"  {way}: the program ends with a TypeError:", error)
-        print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
+        print("  not at all:", book(**arguments))                       # Python does not look at annotations
+        print("  by hand:   ", by_hand(**arguments))
+        print("  by schema: ", registry.invoke("book", arguments).content.replace("\n", "\n    "))
     wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
     model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
     print(trace(run_agent(model, "Book a large room for two nights.", registry)))
@@ -8225,164 +8206,44 @@ def _lesson_4(scripted_model: Any, trace: Any) -> None:
 def _lesson_5(scripted_model: Any, trace: Any) -> None:
     """tool_choice: when the model may, must, or must not call, and which tool."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    for choice, use in {
-        "auto": "the model decides: in a chat, nearly always",
-        "required": "it has to call something first: where an answer without looking would be a guess",
-        "get_weather": "it has to call this tool first: where your program knows the next step",
-        "none": "it must not call: where all is known and the answer is to be written",
-    }.items():
+    look = [ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Yes."]
+    for choice, use, script in (
+        ("auto", "the model decides: in a chat, nearly always", ["It often is."]),
+        ("required", "it has to call something first: where an answer without looking would be a guess", look),
+        ("get_weather", "it has to call this tool first: where your program knows the next step", look),
+        ("none", "it must not call: where all is known and the answer is to be written", look),
+    ):
         print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
-        # the script does what a model may do that does not care: servers take tool_choice for a wish, too
-        model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
-        print(trace(run_agent(model, "Is it sunny in Oslo?", ToolRegistry([get_weather]), tool_choice=choice)))
+        model, registry = scripted_model(*script), ToolRegistry([get_weather])
+        print(trace(run_agent(model, "Is it sunny in Oslo?", registry, tool_choice=choice)))
+    # servers may take tool_choice for a wish: the call that was not to be is answered with an error, and does not run
     # after the first call a loop goes back to "auto": "required" in every turn would never end
 
 
 def _lesson_6(scripted_model: Any, trace: Any) -> None:
     """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
-    registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
-
-    @registry.register
     def delete_file(path: str) -> str:
-        "Delete a file."
         return f"{path} is deleted"                     # it never sees the reason
 
-    def approve(call: ToolCall, reason: str | None) -> None:
+    def approve(call: ToolCall, reason: str | None) -> None:            # it sees exactly what is about to run
         print(f"? {call.name} {call.arguments}, because: {reason}")
         if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
             raise ToolError("Error: the user did not allow this. Ask which file is meant.")
 
-    registry.before_call = approve                      # it sees exactly what is about to run
-    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
+    registry = ToolRegistry([delete_file], think_augment=True, before_call=approve)
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])       # each tool has a toolcall_reason
     wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
     right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
     print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
-
-
-def _lesson(options: Any) -> None:
-    """Print a lesson's program and run it; without a number, list the lessons."""
-    import textwrap
-
-    def show(messages: list[Any]) -> str:
-        options.shown += messages
-        return trace(messages)
-    if options.number:
-        lesson = _LESSONS[options.number - 1]
-        program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
-        imports = [f"import {name}\n" for name in names if name not in __all__]
-        model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
-        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
-        print("=== What it prints ===\n")
-        lesson(scripted_model if model is None else lambda *script: model, show)
-    print("\n=== Lessons: python toolreg.py lesson N ===")
-    for number, lesson in enumerate(_LESSONS, 1):
-        print(f"{number}  {lesson.__doc__}")
-
-
-# --- vendor: a copy of this file that has the chapters that one needs
+# of vendor: a chapter (its name, its title, what it uses), and the line above what is not to be edited (its hash)
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
-
-
-def _source_of(thing: Any) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):            # TypeError: it never was in a file
-        raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
-
-
-def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
-    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
-    meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
-    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
-    for name in itertools.chain(*named):
-        if name not in meant:
-            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
-    asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept: list[str] = []
-    for name in reversed(uses):             # what uses a chapter stands below it
-        users = [user for user in kept if name in uses[user]]
-        if users and name in left_out:
-            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
-        if users or name in asked - left_out:
-            kept.insert(0, name)
-    return kept
-
-
-def _with_chapters(text: str, kept: Sequence[str]) -> str:
-    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
-    import ast
-    import textwrap
-    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
-    listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
-    text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    # a method that nothing mounts is not declared
-    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
-    tree, lines = ast.parse(text), text.splitlines(keepends=True)
-    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
-    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
-    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
-        lines[line - 1] = ""
-    # what is left may have blank lines after a class's docstring, and too many before the last lines of the file
-    return re.sub(r'("""\n)\n\n(?=    )|\n+(\nif __name__)', r"\1\n\2", "".join(lines))
-
-
-def _vendor(options: Any) -> None:
-    """Make a copy of this file: its core, and the chapters that are asked for."""
-    import hashlib
-    import textwrap
-    source = _source_of(sys.modules[__name__])
-    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
-    chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
-    uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
-    if options.list:
-        print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
-        for name, found in chapters.items():
-            needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
-            print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
-        return
-    kept = _wanted(uses, options.wanted, options.unwanted)
-    rest = [name for name in chapters if name not in kept]
-    words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
-    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
-            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
-            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
-    _put(options.output, text, options.force)
-    size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
-    print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _sealed(body: str) -> str:
-    import hashlib
-    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
-            f"{body}")
-
-
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
-    if path and os.path.exists(path) and not force:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            _, *body = _SEAL.split(old := file.read())
-        if not body or not old.endswith(_sealed(body[-1])):
-            what = "was changed after vendor made it" if body else "is no copy that vendor made"
-            raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
-    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
-        file.write(text)
-
-
-# --- chat
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: ([0-9a-f]{64})\n", re.MULTILINE)
 _PROVIDERS = {              # (the address of its own API, what that speaks, what any other address speaks)
     "OPENAI": ("https://api.openai.com/v1", "openai-responses", "openai-chat"),
     "ANTHROPIC": ("https://api.anthropic.com", "anthropic", "anthropic"),
@@ -8394,203 +8255,263 @@ _NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask 
 _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
-def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name."""
-    given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
-    meant = [name for name, own in owns.items()             # by its own address, or in the environment
-             if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
-    provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
-    own, *formats = _PROVIDERS[provider]
-    key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
-    base_url = given or known(f"{provider}_BASE_URL") or (key and own)
-    if not base_url or not model:
-        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
-    api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
+class _Command(types.SimpleNamespace):
+    """A command: what it was given are its attributes, what it does is the method of its name."""
 
+    streamed = False                        # whether what is shown now came in pieces
 
-class _Chat:
-    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
+    def lesson(self) -> None:
+        """Print a lesson's program and run it; without a number, list the lessons."""
+        def show(messages: Any) -> str:
+            self.messages += messages
+            return trace(messages)
+        if self.number:
+            lesson = _LESSONS[self.number - 1]
+            model = None if self.model is None else _model_of(self, api_format="openai-chat")
+            program = inspect.cleandoc(inspect.getsource(lesson).partition('"""\n')[2])
+            modules, names = ([name for name in names if re.search(rf"\b{name}\b", program)]
+                              for names in (["json", "typing"], __all__))
+            print(f"=== Lesson {self.number}: {lesson.__doc__} ===\n", *map("import {}".format, modules),
+                  f"from toolreg import {', '.join(names)}\n", program, "\n=== What it prints ===\n", sep="\n")
+            lesson(scripted_model if model is None else lambda *script: model, show)
+        print("\n=== Lessons: python toolreg.py lesson N ===")
+        for number, lesson in enumerate(_LESSONS, 1):
+            print(f"{number}  {lesson.__doc__}")
 
-    def __init__(self, options: Any) -> None:
-        self.options, self.messages, self.results = options, options.shown, options.results
-        self.names, self.streamed = dict[str, str](), False
-        self.model = _model_of(options, self.stream if options.stream else None)
-        self.tools = _tools_at(options.target)
+    def list(self) -> None:
+        """List the tools of a module: those of its registry, or its public functions."""
+        for tool in _tools_at(self.target):
+            print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+
+    def schema(self) -> None:
+        """Print the schema of a tool as an API wants it."""
+        schemas = _tools_at(self.target).get_schemas(api_format=self.format)
+        print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
+
+    def call(self) -> None:
+        """Call a tool as a model would."""
+        registry = _tools_at(self.target)
+        if len(registry) != 1:
+            raise ToolRegError(f"{self.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
+        result = registry.invoke(registry.list_tools()[0], self.arguments)
+        if result.is_error:
+            raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
+        print(result.content)
+
+    def chat(self) -> None:
+        """Let a model answer with the tools of a module: one question, or without one a conversation."""
+        import importlib
+        self.model = _model_of(self, self._stream if self.stream else None)
+        self.tools = _tools_at(self.target)
         self.registry = self.tools.copy(
-            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
-            max_workers=1 if options.ask else self.tools.max_workers)
-        if options.save and os.path.exists(options.save):
-            with open(options.save, encoding="utf-8") as file:
-                saved = _caught(_read_json, file.read()).value
-            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
-                raise ToolRegError(f"{options.save}: holds no messages")
-            self.messages += saved
-        elif options.system:
-            self.messages.append({"role": "system", "content": options.system})
-
-    def ask(self, **request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return self.model(**request)
-
-    def stream(self, text: str) -> None:
-        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
-        self.streamed = True
-
-    def allow(self, call: ToolCall, reason: str | None) -> Any:
-        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
-        if self.options.ask:
-            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
-                raise ToolError(_NOT_ALLOWED)
-        return self.tools.before_call and self.tools.before_call(call, reason)
-
-    def keep(self, call: ToolCall, result: ToolResult) -> Any:
-        self.results[result.tool_call_id] = result
-        return self.tools.after_call and self.tools.after_call(call, result)
-
-    def answer(self, question: str, typed: bool = False) -> None:
-        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
-        options, api_format = self.options, self.model.api_format
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
-        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
-        asked = {"role": "user", "content": question}
-        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice, api_format=api_format)
-        try:
-            for message in itertools.chain([asked], loop):
-                self.messages.append(message)
-                if options.save:
-                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
-                        json.dump(to_json(self.messages), file, indent=1)
-                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
-                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
-                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
-                    self.streamed = False
-        finally:
-            print(end="\n" if self.streamed else "")    # it broke off within a line
-            self.streamed = False
-
-    def talk(self) -> None:
-        try:
-            import readline  # noqa: F401           # lines can be edited where it is
-        except ImportError:
-            pass
+            before_call=self._allow, after_call=self._keep, think_augment=self.tools.think_augment or self.think,
+            max_workers=1 if self.ask else self.tools.max_workers)
+        self.messages += [{"role": "system", "content": self.system}] if self.system else []
+        if self.save and os.path.exists(self.save):
+            with open(self.save, encoding="utf-8") as file:
+                saved = _caught(json.load, file).value
+            if not is_valid(saved, {"type": "array", "items": {"type": "object"}}):
+                raise ToolRegError(f"{self.save}: holds no messages")
+            self.messages[:] = saved
+        if self.question is not None or not sys.stdin.isatty():
+            question = sys.stdin.read() if self.question is None else self.question
+            print(_row("user", {"text": question}), flush=True)
+            return self._answer(question)
+        _caught(importlib.import_module, "readline")        # lines can be edited where it is
         print("Ctrl-C stops an answer, Ctrl-D ends.")
         with contextlib.suppress(EOFError):
             while True:
                 try:
                     if question := input("\n> ").strip():
-                        self.answer(question, typed=True)
-                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        print()
+                        self._answer(question)
+                except (KeyboardInterrupt, *_ERRORS) as error:
+                    _print_error(str(error) or "stopped")
+        return print()
+
+    def _answer(self, question: str) -> None:
+        """Run the loop; show and save each message once it is there."""
+        api_format = self.model.api_format
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        self.messages.append({"role": "user", "content": question})
+        for message in agent_loop(self._ask, self.messages, self.registry, max_turns=self.max_turns,
+                                  tool_choice=self.choice, api_format=api_format):
+            self.messages.append(message)
+            if self.save:
+                with open(f"{self.save}.new", "w", encoding="utf-8") as file:
+                    json.dump(to_json(self.messages), file, indent=1)
+                os.replace(f"{self.save}.new", self.save)       # at once: what is there is never half a file
+            for kind, words in _said(message, self.calls, self.results):
+                print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                self.streamed = False
+
+    def _ask(self, **request: Any) -> Any:
+        print(end="model   …\r" if sys.stdout.isatty() else "", flush=True)     # the next row takes its place
+        return self.model(**request)
+
+    def _stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
+
+    def _allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.ask:
+            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
+                raise ToolError(_NOT_ALLOWED)
+        return self.tools.before_call and self.tools.before_call(call, reason)
+
+    def _keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def serve(self) -> None:
+        """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
+        serve_mcp, target = sys.modules[__name__].serve_mcp, self.target
+        with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+            registry = _tools_at(target)
+        if self.http is None and self.token is None:
+            name = re.split(r"\.py\b|:", os.path.basename(target))[0]
+            target = os.path.abspath(target) if re.search(r"\.py\b", target) else target
+            known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
+            print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
+        serve_mcp(registry, http=self.http, token=self.token or (self.http and os.environ.get("TOOLREG_TOKEN")))
+
+    def vendor(self) -> None:
+        """Make a copy of this file: its core, and the chapters that are asked for."""
+        import shlex
+        import textwrap
+        from hashlib import sha256
+        source = inspect.getsource(sys.modules[__name__])
+        *_, body = _SEAL.split(source)          # of a copy: without its first lines
+        chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
+        uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
+        if self.listed:
+            print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
+            for name, found in chapters.items():
+                needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
+                print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
+            return
+        kept = _wanted(uses, self.wanted, self.unwanted)
+        body = _with_chapters(body, kept)
+        about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+        text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+                f"# made by: python toolreg.py {shlex.join(each for each in self.argv if each != '--force')}\n"
+                f"# of a toolreg.py that has the sha256: {sha256(source.encode()).hexdigest()}\n"
+                f"# do not edit what is below, make it anew; its sha256: {sha256(body.encode()).hexdigest()}\n{body}")
+        if self.output and os.path.exists(self.output) and not self.force:
+            with open(self.output, encoding="utf-8", errors="replace") as file:
+                *_, promised, old = "", *_SEAL.split(file.read())
+            if promised != sha256(old.encode()).hexdigest():
+                raise ToolRegError(f"vendor: {self.output}: is not as vendor made it (--force overwrites it)")
+        os.makedirs(os.path.dirname(self.output or "") or ".", exist_ok=True)
+        with open(self.output or 1, "w", encoding="utf-8", newline="\n", closefd=bool(self.output)) as file:
+            file.write(text)                # 1 is stdout
+        size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
+        print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    chat = _Chat(options)
-    if options.question is None and sys.stdin.isatty():
-        chat.talk()
-    else:
-        chat.answer(sys.stdin.read() if options.question is None else options.question)
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
+    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
+    groups = {"core": [], "all": [*uses], **{name: [name] for name in uses}}
+    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
+    for name in itertools.chain(*named):
+        if name not in groups:
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
+    asked, left_out = ({each for name in names for each in groups[name]} for names in named)
+    kept = asked - left_out
+    for name in reversed(uses):             # what uses a chapter stands below it
+        if users := [user for user in uses if user in kept and name in uses[user]]:
+            if name in left_out:
+                raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+            kept.add(name)
+    return [name for name in uses if name in kept]
 
 
-# --- the other commands
-def _list(options: Any) -> None:
-    """List the tools of a module: those of its registry, or its public functions."""
-    for tool in _tools_at(options.target):
-        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+def _with_chapters(text: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
+    import ast
+    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
+    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
+    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
+        lines[line - 1] = ""
+    return re.sub(r"\n{4,}", "\n\n\n", "".join(lines).removeprefix("#!/usr/bin/env python3\n"))
 
 
-def _schema(options: Any) -> None:
-    """Print the schema of a tool as an API wants it."""
-    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
-    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
-
-
-def _call(options: Any) -> None:
-    """Call a tool as a model would."""
-    registry = _tools_at(options.target)
-    if len(registry) != 1:
-        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], options.arguments)
-    if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
-    print(result.content)
-
-
-def _serve(options: Any) -> None:
-    """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
-    serve_mcp, http = _from_chapter("serve_mcp"), options.http
-    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
-        registry = _tools_at(options.target)
-    if http is None and options.token is None:
-        target = os.path.abspath(options.target) if re.search(r"\.py\b", options.target) else options.target
-        known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
-        name = re.split(r"\.py\b|:", os.path.basename(options.target))[0]
-        print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
-    serve_mcp(registry, http=http, token=options.token or (os.environ.get("TOOLREG_TOKEN") if http else None))
-
-
-def _from_chapter(word: str) -> Any:
-    if word not in globals():
-        raise ToolRegError(_needs_chapter(word))
-    return globals()[word]
+def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
+    """Make the model that a command and the environment name."""
+    given, known, http_model = command.base_url, os.environ.get, sys.modules[__name__].HttpModel
+    for provider in ("OPENAI",) if api_format else (*_PROVIDERS, "OPENAI"):     # the last is for all other addresses
+        own, *formats = _PROVIDERS[provider]
+        key, base_url = known(f"{provider}_API_KEY"), given or known(f"{provider}_BASE_URL")
+        base_url = base_url or (key and own)
+        is_own = re.fullmatch(rf"{re.escape(own)}(/v\d\w*)?/?", base_url or "")
+        if is_own or (base_url and not given):
+            break
+    model = command.model or known(f"{provider}_MODEL")
+    if not base_url or not model:
+        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
+    return http_model(base_url, model, api_format=api_format or formats[not is_own], api_key=key, on_delta=on_delta)
 
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
-    module = _module_at(place)
-    registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
-    found: Any = registry
-    if name:
-        found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
-    elif not registry:
-        made = [_caught(Tool.from_function, thing) for name, thing in vars(module).items() if name[0] != "_"
-                and inspect.isfunction(thing) and thing.__module__ == module.__name__]
-        errors = [outcome.error for outcome in made if outcome.error]
-        found = [outcome.get() for outcome in made if not outcome.error or len(errors) == len(made)]
-        for error in errors:
-            print(f"toolreg: {place}: left out: {_seen(str(error))}", file=sys.stderr)
+    place, names = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    found = [_found_at(place, names)]
+    if inspect.ismodule(found[0]):
+        held = vars(found[0])
+        found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
+            thing for name, thing in held.items()
+            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == held["__name__"]]
     if not found:
-        raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
-    return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])
+        raise ToolRegError(f"{place}: there is no ToolRegistry and no public function in it")
+    if len(found) == 1:
+        return found[0] if isinstance(found[0], ToolRegistry) else ToolRegistry(found)
+    registry = ToolRegistry()
+    for thing in found:
+        if fault := _caught(registry.register, thing).error:
+            _print_error(f"{place}: left out: {fault}")
+    return registry
 
 
-def _module_at(place: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file or folder."""
+def _found_at(place: str, names: str) -> Any:
+    """Import a module by its dotted name, or by the path of its file or folder, and give it, or what is in it."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    is_file, is_folder = file.endswith(".py"), os.path.isdir(place)
-    is_path = is_file or not re.fullmatch(r"\w+(\.\w+)*", place)
-    if is_file != os.path.isfile(place) or is_path > (is_file or is_folder):
-        fault = "is no Python file (*.py)" if os.path.isfile(place) else "there is no such file"
-        raise ToolRegError(f"{place}: {fault}")
+    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
+    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
+        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file.removesuffix(".py") if is_path else place)
+        found = functools.reduce(getattr, filter(None, names.split(".")), module)
     except (Exception, SystemExit) as error:
-        what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
-        raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
-    found = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    if is_path and os.path.join(folder, file) not in found:
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
+    if is_path and os.path.join(folder, file) not in homes:
         raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
-    return module
+    return found
 
 
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
+    told = "".join(traceback.format_exception(error))
     others = (os.path.dirname(os.__file__), "<frozen ", __file__)
-    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
-    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
-    if isinstance(error, SyntaxError) and error.text:
-        lines.append((str(error.filename), error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
+    lines = re.findall(r'  File "(.*)", line (\d+).*\n +(.*)', told)
+    return "".join(["\n{}, line {}: {}".format(*line) for line in lines if not line[0].startswith(others)][-3:])
+
+
+# what is told in a line: an AttributeError names the chapter that was cut, a KeyError what a model made up in a lesson
+_ERRORS = (ToolRegError, OSError, ValueError, AttributeError, KeyError)
+
+
+def _print_error(error: object) -> None:
+    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
 
 
 _SWITCH = {"action": "store_true"}
@@ -8600,17 +8521,16 @@ _MODEL = {"--model": {"metavar": "NAME", "help": "else OPENAI_MODEL, ANTHROPIC_M
           "--base-url": {"metavar": "URL", "help": "else OPENAI_BASE_URL …, or the own API of a key that is set"}}
 _DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
           "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
-# name: (what it does, an example, its arguments)
-_COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
-    "lesson": (_lesson, "lesson 2", {
+_COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {     # name, as of its method: (an example, its arguments)
+    "lesson": ("lesson 2", {
         "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
         **_MODEL, "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays"}, **_DRAWN}),
-    "list": (_list, "list my_tools.py", _TARGET),
-    "schema": (_schema, "schema my_tools.py:add --format anthropic", {
+    "list": ("list my_tools.py", _TARGET),
+    "schema": ("schema my_tools.py:add --format anthropic", {
         **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
-    "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
+    "call": ("call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
         **_TARGET, "arguments": {**_OR_STDIN, "metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
-    "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
+    "chat": ('chat my_tools.py "Add 17 and 25."', {
         **_TARGET, **_MODEL, "question": {**_OR_STDIN, "nargs": "?", "help": "(-: from stdin; none: a conversation)"},
         "--system": {"metavar": "TEXT", "help": "what the model is told first"},
         "--think": {**_SWITCH, "help": "ask the model for its reasons"},
@@ -8619,11 +8539,11 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
         "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
         "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
         "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
-    "serve": (_serve, "serve my_tools.py --http 127.0.0.1:8000", {
+    "serve": ("serve my_tools.py --http 127.0.0.1:8000", {
         **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
         "--token": {"help": "what a client over HTTP has to send (else TOOLREG_TOKEN)"}}),
-    "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
-        "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
+    "vendor": ("vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
+        "--list": {**_SWITCH, "dest": "listed", "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
         "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
         "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
@@ -8631,7 +8551,7 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 }
 
 
-def _options_of(argv: Sequence[str]) -> Any:
+def _command_of(argv: Sequence[str]) -> Any:
     """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
@@ -8639,22 +8559,19 @@ def _options_of(argv: Sequence[str]) -> Any:
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
-    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
-                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
-    name = parser.parse_args(argv[:1]).command
-    run, example, arguments = _COMMANDS[name]
-    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
-    for argument, settings in arguments.items():
-        command.add_argument(argument, **settings)
-    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
-
-
-def _print_error(error: object) -> None:
-    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help="its own --help says more")
+    for name, (example, arguments) in _COMMANDS.items():
+        about = getattr(_Command, name).__doc__
+        added = commands.add_parser(name, help=about, description=about, epilog=f"example: python toolreg.py {example}")
+        for argument, settings in arguments.items():
+            added.add_argument(argument, **settings)
+    if argv[0] not in _COMMANDS:
+        parser.parse_args(argv)             # asks for help, or is wrong
+    given = _Command(run=getattr(_Command, argv[0]), argv=argv, messages=[], results={}, calls={})
+    return commands.choices[argv[0]].parse_intermixed_args(argv[1:], given)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -8666,20 +8583,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
-        options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
+        command = _command_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
         try:
-            options.run(options)
+            command.run(command)
         finally:
             for style in ("mermaid", "html"):
-                if path := getattr(options, style, None):
+                if path := getattr(command, style, None):
                     with open(path, "w", encoding="utf-8") as file:
-                        print(trace(options.shown, options.results.values(), style=style), file=file)
+                        print(trace(command.messages, command.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except (ToolRegError, OSError, ValueError) as error:
-        _print_error(error)
+    except _ERRORS as error:
+        _print_error(_error_text(error) if type(error) is KeyError else error)
         return 2
     return 0
 
