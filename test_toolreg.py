@@ -69,8 +69,8 @@ CUT_LINE = "# ===== end of the core: everything below may be deleted =====\n"
 LAST_LINES = '\nif __name__ == "__main__":'
 # the core's sections have numbers, the chapters have names
 HEADING = re.compile(r"^# -{20,}\n# (\d+(?=\. )|[a-z]+(?=: ))[.:] (.+)\n# {4,5}uses (.+)\n# -{20,}\n", re.MULTILINE)
-CHAPTERS = ("async extract elsewhere schema formats notes types contracts roots strict spellings responses anthropic gemini "
-            "ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
+CHAPTERS = ("threads async extract elsewhere schema formats notes types contracts roots strict spellings responses "
+            "anthropic gemini ollama streams importers classes langchain network openapi find mcp serve http switch trace cli").split()
 FORBIDDEN_AT_IMPORT = set(
     "asyncio subprocess urllib.request http concurrent.futures argparse logging socket ssl threading decimal uuid "
     "ipaddress pathlib datetime difflib fractions base64".split())
@@ -3676,65 +3676,6 @@ def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
 
 
 # --- the calls of one turn
-def test_32_tools_that_meet_return_on_all_paths():
-    barrier = threading.Barrier(32, timeout=10)
-    registry = ToolRegistry()
-    registry.register(lambda: barrier.wait() >= 0, name="meet")
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
-
-
-def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    seen = set()
-    for _ in range(20):
-        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
-    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
-
-
-def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
-    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
-    thread.join(10)
-    assert not thread.is_alive()
-    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
-
-
-def test_a_worker_thread_that_waits_keeps_nothing_alive():
-    class Value:
-        pass
-    registry = ToolRegistry()
-    registry.register(Tool("make", "", {}, Value))
-    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
-    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
-    while any(each() for each in kept) and time.monotonic() < patience:
-        time.sleep(0.001)
-    assert [each() for each in kept] == [None, None]
-
-
-def test_at_most_max_workers_run_at_once():
-    running, most, lock = [0], [0], threading.Lock()
-    def busy() -> None:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.002)
-        with lock:
-            running[0] -= 1
-    registry = ToolRegistry([busy], max_workers=3)
-    calls = [wire("busy", {}, str(i)) for i in range(20)]
-    turns(registry, calls)
-    assert 1 < most[0] <= 3
-    for wrong in (0, "3", True):
-        with pytest.raises(ValueError):
-            registry.execute_tool_calls(calls, max_workers=wrong)
-
-
 def test_a_thousand_calls_keep_their_order_and_ids():
     registry = ToolRegistry([add])
     calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
@@ -3742,74 +3683,11 @@ def test_a_thousand_calls_keep_their_order_and_ids():
         assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
 
 
-def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
-    def where() -> int:
-        return threading.get_ident()
-    registry = ToolRegistry([where])
-    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
-    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
-    here = threading.get_ident()
-    for results in turns(registry, calls):
-        assert [result.value == here for result in results] == [True, False, True, False]
-    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
-    assert registry.invoke("where", {}).value == here
-
-
 def test_duplicate_ids_and_unknown_tools_harm_nobody():
     registry = weather_registry()
     calls = [wire("add", {"a": 1}, "same"), wire("ad", {}, "same"), wire("add", "[", "same"), wire("add", {"a": 4}, "same")]
     contents = [result.content for result in registry.execute_tool_calls(calls)]
     assert (contents[0], contents[3]) == ("1", "4") and "there is no tool" in contents[1] and "not a JSON object" in contents[2]
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
-    release = threading.Event()
-    def wait() -> None:
-        release.wait(20)
-    registry = ToolRegistry([add, wait])
-    registry.register(raising(stop()), name="stop")
-    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
-    start = time.monotonic()
-    with pytest.raises(stop) as caught:
-        registry.execute_tool_calls(calls)
-    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
-    with pytest.raises(stop):
-        registry.invoke(calls[2])
-    release.set()
-
-
-def test_after_ctrl_c_no_more_calls_are_begun():
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def late() -> None:
-        begun.append(go_on.wait(20))
-    registry = ToolRegistry([stop, late], max_workers=2)
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
-    go_on.set()
-    time.sleep(0.05)
-    assert len(begun) <= 2
-
-
-def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def hold() -> None:
-        go_on.wait(20)
-    def late() -> None:
-        begun.append(1)
-    def stays() -> None:
-        time.sleep(0.3)                     # the threads have that long to begin what they must not
-        go_on.set()
-        time.sleep(0.1)
-    registry = ToolRegistry([stop, hold, late], max_workers=2)
-    registry.register(stays, metadata=ToolMetadata(parallel=False))
-    with pytest.raises(KeyboardInterrupt) as caught:
-        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
-    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
 
 
 def test_iterators_are_made_lists():
@@ -4149,27 +4027,6 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
 
 
-def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
-    begun, two = [], threading.Barrier(3)
-
-    def waits(place: int) -> None:
-        begun.append(place)
-        if place < 2:
-            two.wait(10)
-        time.sleep(0.1)
-
-    def stops() -> None:
-        two.wait(10)                        # two run beside it, and eight wait
-        raise KeyboardInterrupt
-    registry = ToolRegistry([waits], max_workers=2)
-    registry.register(stops, metadata=ToolMetadata(parallel=False))
-    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls(calls)
-    time.sleep(0.5)
-    assert sorted(begun) == [0, 1]
-
-
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 # ---------------------------------------------------------------------------
@@ -4335,7 +4192,7 @@ def test_a_choice_may_be_a_list_of_names():
     model, seen = recorder(calls, "ok")
     history = run_agent(model, "go", weather_registry(), tool_choice=["add", "get_weather"])
     assert seen[0]["tool_choice"] == "required" and [each["content"] for each in history[2:4]] == ["Oslo 1 c", "1"]
-    for wrong, error in (([], TypeError), ([5], TypeError), (["add", "nothing"], ToolNotFoundError)):
+    for wrong, error in (([], ValueError), ([5], ValueError), (["add", "nothing"], ToolNotFoundError)):
         with pytest.raises(error):
             run_agent(model, "go", weather_registry(), tool_choice=wrong)
 
@@ -4556,6 +4413,152 @@ def test_every_call_is_answered_once_right_after_its_message(turns, max_turns, c
 
 
 # ---------------------------------------------------------------------------
+# threads: the calls of one turn at the same time
+# ---------------------------------------------------------------------------
+def test_32_tools_that_meet_return_on_all_paths():
+    barrier = threading.Barrier(32, timeout=10)
+    registry = ToolRegistry()
+    registry.register(lambda: barrier.wait() >= 0, name="meet")
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
+
+
+def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    seen = set()
+    for _ in range(20):
+        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
+    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
+
+
+def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
+    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
+    thread.join(10)
+    assert not thread.is_alive()
+    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
+
+
+def test_a_worker_thread_that_waits_keeps_nothing_alive():
+    class Value:
+        pass
+    registry = ToolRegistry()
+    registry.register(Tool("make", "", {}, Value))
+    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
+        time.sleep(0.001)
+    assert [each() for each in kept] == [None, None]
+
+
+def test_at_most_max_workers_run_at_once():
+    running, most, lock = [0], [0], threading.Lock()
+    def busy() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.002)
+        with lock:
+            running[0] -= 1
+    registry = ToolRegistry([busy], max_workers=3)
+    calls = [wire("busy", {}, str(i)) for i in range(20)]
+    turns(registry, calls)
+    assert 1 < most[0] <= 3
+    for wrong in (0, "3", True):
+        with pytest.raises(ValueError):
+            registry.execute_tool_calls(calls, max_workers=wrong)
+
+
+def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
+    def where() -> int:
+        return threading.get_ident()
+    registry = ToolRegistry([where])
+    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
+    here = threading.get_ident()
+    for results in turns(registry, calls):
+        assert [result.value == here for result in results] == [True, False, True, False]
+    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
+    assert registry.invoke("where", {}).value == here
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
+    release = threading.Event()
+    def wait() -> None:
+        release.wait(20)
+    registry = ToolRegistry([add, wait])
+    registry.register(raising(stop()), name="stop")
+    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
+    start = time.monotonic()
+    with pytest.raises(stop) as caught:
+        registry.execute_tool_calls(calls)
+    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
+    with pytest.raises(stop):
+        registry.invoke(calls[2])
+    release.set()
+
+
+def test_after_ctrl_c_no_more_calls_are_begun():
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def late() -> None:
+        begun.append(go_on.wait(20))
+    registry = ToolRegistry([stop, late], max_workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
+    go_on.set()
+    time.sleep(0.05)
+    assert len(begun) <= 2
+
+
+def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def hold() -> None:
+        go_on.wait(20)
+    def late() -> None:
+        begun.append(1)
+    def stays() -> None:
+        time.sleep(0.3)                     # the threads have that long to begin what they must not
+        go_on.set()
+        time.sleep(0.1)
+    registry = ToolRegistry([stop, hold, late], max_workers=2)
+    registry.register(stays, metadata=ToolMetadata(parallel=False))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
+    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
+
+
+def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
+    begun, two = [], threading.Barrier(3)
+
+    def waits(place: int) -> None:
+        begun.append(place)
+        if place < 2:
+            two.wait(10)
+        time.sleep(0.1)
+
+    def stops() -> None:
+        two.wait(10)                        # two run beside it, and eight wait
+        raise KeyboardInterrupt
+    registry = ToolRegistry([waits], max_workers=2)
+    registry.register(stops, metadata=ToolMetadata(parallel=False))
+    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls(calls)
+    time.sleep(0.5)
+    assert sorted(begun) == [0, 1]
+
+
+# ---------------------------------------------------------------------------
 # async: tools, batches and loops on an event loop
 # ---------------------------------------------------------------------------
 def test_async_functions_and_generators_run_to_their_end_on_both_paths():
@@ -4582,16 +4585,6 @@ def test_the_background_loop_is_kept_between_calls():
         return id(asyncio.get_running_loop())
     tool = Tool.from_function(which)
     assert tool.run({}) == tool.run({})
-
-
-def test_sync_code_on_the_background_loop_that_waits_for_it_is_an_error_and_no_deadlock():
-    async def inner() -> int:
-        return 1
-
-    async def outer() -> int:
-        return Tool.from_function(inner).run({})
-    with pytest.raises(ToolRegError, match="write ainvoke or arun"):
-        Tool.from_function(outer).run({})
 
 
 def test_hooks_may_be_async_on_both_paths():
@@ -4631,7 +4624,7 @@ def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
     assert registry.invoke("fine", {}).value == 1
 
 
-def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_no_deadlock(threads):
+def test_an_async_tool_that_calls_async_tools_from_sync_code_is_no_deadlock(threads, own_loop):
     registry = ToolRegistry([add])
     @registry.register
     async def leaf() -> int:
@@ -4639,9 +4632,9 @@ def test_an_async_tool_that_calls_async_tools_from_sync_code_gets_an_error_and_n
     @registry.register
     async def outer() -> list:
         calls = [wire("leaf", {}, "1"), wire("add", {"a": 2}, "2"), wire("leaf", {}, "3")]
-        return [result.content for result in registry.execute_tool_calls(calls)]
-    contents = registry.invoke("outer", {}).value
-    assert contents[1] == "2" and all("write ainvoke or arun" in content for content in contents[::2])
+        return [result.content for result in registry.execute_tool_calls(calls)] + [registry["leaf"].run({})]
+    assert registry.invoke("outer", {}).value == ["1", "2", "1", 1]
+
 
 
 def test_a_cancelled_batch_cancels_its_async_tools():
@@ -4783,7 +4776,7 @@ def test_what_ends_the_loop_ends_the_call_that_ran_there_and_not_the_next(thread
         await asyncio.sleep(10)
     registry = ToolRegistry([anum, ends])
     result = registry.invoke("ends", {})
-    assert result.is_error and "the event loop on which the function ran has ended" in result.content
+    assert result.is_error and "CancelledError" in result.content
     assert registry.invoke("anum", {"n": 3}).value == 3
     assert isinstance(tasks[0].exception(), SystemExit) == (leave is sys.exit)      # asked here: it would be logged later
 
@@ -4945,10 +4938,8 @@ def test_a_copy_without_the_chapter_extract_refuses_its_words_and_never_reads_th
 # elsewhere: timeouts, and executors of concurrent.futures
 # ---------------------------------------------------------------------------
 @pytest.mark.parametrize("options, fault", [
-    ({"timeout": 0}, "timeout: must be a number of seconds above 0 (got 0)"),
-    ({"timeout": "3"}, 'timeout: must be a number of seconds above 0 (got "3")'),
-    ({"timeout": True}, "timeout: must be a number of seconds above 0 (got true)"),
-    ({"timeout": 1e10}, "timeout: is longer than can be waited for (got 10000000000.0; leave it out for no limit)"),
+    *[({"timeout": wrong}, "timeout: must be a number of seconds above 0, "
+       f"{threading.TIMEOUT_MAX:.0f} at most (got {json.dumps(wrong)})") for wrong in (0, "3", True, 1e10)],
     ({"timeout": 1, "parallel": False}, "timeout: cannot be kept on the caller's thread (leave out parallel=False)"),
 ])
 def test_metadata_that_cannot_be_kept_is_refused(options, fault):
