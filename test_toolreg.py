@@ -4022,7 +4022,10 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     for refused in (lambda: core.ToolRegistry(executor=5), lambda: registry.execute_tool_calls([], executor=5)):
         with pytest.raises(TypeError, match='"executor" needs the chapter "elsewhere"'):
             refused()
-    registry.register(lambda: later(), name="late")
+    class Later:
+        def __await__(self):
+            yield
+    registry.register(lambda: Later(), name="late")
     result = registry.invoke("late", {})
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
 

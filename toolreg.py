@@ -2720,6 +2720,7 @@ class Tool(_Extended):
     _validator = functools.cached_property(lambda self: Validator(self.parameters))
     _fits = functools.cached_property(lambda self: self._validator.check_for(dict))
     _is_async = functools.cached_property(lambda self: _is_async(self.func))
+    _is_flat = functools.cached_property(lambda self: _is_flat(self.parameters))
     _declared = functools.cached_property(lambda self: getattr(self.bind, "declared", {}))      # what is Injected
 
     def __repr__(self) -> str:
@@ -2754,7 +2755,7 @@ class Tool(_Extended):
             errors = list(self._validator.iter_errors(arguments))
             if errors:
                 raise _misfit(self.name, errors)
-        return _copied(arguments), reason       # a function may change what it is given, and nobody else's call
+        return arguments if self._is_flat else _copied(arguments), reason
 
     def _bound(self, arguments: dict[str, Any], given: Mapping[str, Any] = {}, call_id: str = "") -> Any:
         """Turn arguments that fit into the (args, kwargs) of the function, with what a registry injects."""
@@ -2765,6 +2766,13 @@ class Tool(_Extended):
             return self.bind(arguments, *more)
         except ToolArgumentError as error:
             raise (_misfit(self.name, error.errors) if error.errors else error) from None
+
+
+def _is_flat(parameters: dict[str, Any]) -> bool:
+    """Tell whether all arguments are plainly scalars: a list or an object a function could change in the call, too."""
+    taken = [*parameters.get("properties", {}).values(), parameters.get("additionalProperties", True)]
+    plain = [each is False or isinstance(each, dict) and each.get("type") in _SCALARS.values() for each in taken]
+    return all(plain) and "patternProperties" not in parameters
 
 
 def _misfit(name: str, errors: list[ValidationError]) -> ToolArgumentError:
@@ -2899,7 +2907,7 @@ class ToolRegistry(_Extended):
         taken = []
         for each in tools:
             tool = each if isinstance(each, Tool) else Tool.from_function(each)
-            tool = _renamed(tool, name=_in_namespace(namespace, tool.name))
+            tool = tool if namespace is None else _renamed(tool, name=_in_namespace(namespace, tool.name))
             if tool.name in added or (tool.name in self._tools and not replace):
                 taken.append(tool.name)
             if not self.coerce and tool.metadata.strict:
@@ -3037,8 +3045,8 @@ class ToolRegistry(_Extended):
     def _success(self, call: ToolCall, reason: str | None, value: Any, started: float) -> ToolResult:
         """Spell for the model what a function gave."""
         content, value, media = (_content_of(value), value, ()) if type(value) in _NO_MEDIA else _read_answer(value)
-        return ToolResult(call.id, call.name, self._cut(content), reason=reason, value=value, media=media,
-                          seconds=_clock() - started)
+        content = content if self.max_result is None else self._cut(content)
+        return ToolResult(call.id, call.name, content, False, reason, value, None, media, _clock() - started)
 
     def _failure(self, call: ToolCall, reason: str | None, error: BaseException, texts: dict[type, str],
                  started: float) -> ToolResult:
@@ -3055,8 +3063,8 @@ class ToolRegistry(_Extended):
             with contextlib.suppress(Exception):        # of who handles the log, or of the exception's attributes
                 logging.getLogger(__name__).warning('the tool "%s" failed', call.name, exc_info=error)
         content = words.format(name=call.name, text=_error_text(error), error=_words_of(error) or type(error).__name__)
-        return ToolResult(call.id, call.name, self._cut(_printable(content)), True, reason, error=error,
-                          seconds=_clock() - started)
+        return ToolResult(call.id, call.name, self._cut(_printable(content)), True, reason, None, error, (),
+                          _clock() - started)
 
     def _cut(self, content: str) -> str:
         missing = len(content) - (self.max_result or len(content))
@@ -3070,23 +3078,19 @@ class ToolRegistry(_Extended):
         Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
         Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
-        return self._execute(parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+        return self._execute(parse_tool_calls(calls, api_format=api_format),
+                             _checked_count("max_workers", max_workers), _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already: at once, where the chapter threads is there."""
         results: list[Any] = [None] * len(calls)
-        workers = _checked_count("max_workers", workers) or self.max_workers
-        executor = self.executor if executor is None else _checked_executor(executor)
-
-        def answer(place: int) -> None:
-            results[place] = contextvars.copy_context().run(self._execute_one, calls[place], executor)
-        at_once = _CHAPTERS_DO.get("at once") if len(calls) > 1 else None
+        executor = self.executor if executor is None else executor
         try:
-            if at_once is None:
-                for place in range(len(calls)):
-                    answer(place)
+            if len(calls) > 1 and "at once" in _CHAPTERS_DO:
+                _CHAPTERS_DO["at once"](self, calls, workers or self.max_workers, executor, results)
             else:
-                at_once(answer, [self._stays(call, workers) for call in calls], workers)
+                for place, call in enumerate(calls):
+                    results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
         except BaseException as error:
             raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
         return results
@@ -3474,32 +3478,36 @@ def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
         del future, func, args, outcome     # a thread that waits keeps nothing alive
 
 
-def _run_at_once(answer: Callable[[int], None], stays: list[bool], workers: int) -> None:
-    """Run `answer` for each place on threads, but here, one after the other, where it `stays`."""
+def _execute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
+                     results: list[Any]) -> None:
+    """Run calls on threads, and here, one after the other, those that must not be moved."""
     import queue
-    here, beside = deque[int](), deque[int]()
-    for place, is_here in enumerate(stays):
-        (here if is_here else beside).append(place)
+    here, beside = deque[Any](), deque[Any]()
+    for job in enumerate(calls):
+        (here if self._stays(job[1], workers) else beside).append(job)
     done: Any = queue.SimpleQueue()
+
+    def answer(place: int, call: ToolCall) -> None:
+        results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
 
     def work() -> None:
         while beside:                       # an IndexError, where another was faster, is the end, too
-            outcome = _caught(answer, beside.popleft())
+            outcome = _caught(answer, *beside.popleft())
             if outcome.error is not None:
                 beside.clear()              # at once: who waits may be busy with a call of its own
             done.put(outcome)
     try:
         for _ in range(min(workers, len(beside))):
             _on_daemon(contextvars.copy_context().run, work)
-        for place in here:
-            answer(place)
-        for _ in range(len(stays) - len(here)):
+        for job in here:
+            answer(*job)
+        for _ in range(len(calls) - len(here)):
             done.get().get()
     finally:
         beside.clear()
 
 
-_CHAPTERS_DO["at once"] = _run_at_once
+_CHAPTERS_DO["at once"] = _execute_at_once
 
 
 # ---------------------------------------------------------------------------
@@ -3663,7 +3671,8 @@ async def _ainvoke(self: ToolRegistry, call: ToolCall | Mapping[str, Any] | str,
 async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: str | None = None,
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
-    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format), max_workers, executor)
+    return await _aexecute(self, parse_tool_calls(calls, api_format=api_format),
+                           _checked_count("max_workers", max_workers), _checked_executor(executor))
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3707,19 +3716,20 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
                     executor: Any = None) -> list[ToolResult]:
     import asyncio
     results: list[Any] = [None] * len(calls)
-    workers = _checked_count("max_workers", workers) or self.max_workers
-    executor = self.executor if executor is None else _checked_executor(executor)
-    gates = {True: asyncio.Semaphore(1), False: asyncio.Semaphore(workers)}     # for those that stay, and the others
+    executor, workers = self.executor if executor is None else executor, workers or self.max_workers
     tasks: list[Any] = []
 
-    async def answer(place: int, call: ToolCall) -> None:
-        async with gates[self._stays(call, workers)]:
+    async def answer(place: int, call: ToolCall, gate: Any) -> None:
+        async with gate:
             results[place] = await _aexecute_one(self, call, executor)
     try:
         if len(calls) == 1 and _TASKS_TELL:
-            await _in_context(contextvars.copy_context(), answer(0, calls[0]))
+            results[0] = await _in_context(contextvars.copy_context(), _aexecute_one(self, calls[0], executor))
         else:
-            tasks += [asyncio.ensure_future(answer(*job)) for job in enumerate(calls)]
+            here, beside = asyncio.Semaphore(1), asyncio.Semaphore(workers)
+            for place, call in enumerate(calls):
+                gate = here if self._stays(call, workers) else beside
+                tasks.append(asyncio.ensure_future(answer(place, call, gate)))
             await asyncio.gather(*tasks)
     except BaseException as error:
         await _cancel(tasks)
@@ -3861,8 +3871,8 @@ _TIMED_OUT = 'the tool "{}" did not finish within {:g} seconds'
 def _check_timeout(metadata: ToolMetadata) -> None:
     seconds: Any = metadata.timeout
     if not (type(seconds) in (int, float) and 0 < seconds <= _thread.TIMEOUT_MAX):
-        most = f"{_thread.TIMEOUT_MAX:.0f}"
-        raise ToolDefinitionError(f"timeout: must be a number of seconds above 0, {most} at most (got {_shown(seconds)})")
+        raise ToolDefinitionError("timeout: must be a number of seconds above 0, "
+                                  f"{_thread.TIMEOUT_MAX:.0f} at most (got {_shown(seconds)})")
     if not metadata.parallel:
         raise ToolDefinitionError("timeout: cannot be kept on the caller's thread (leave out parallel=False)")
 
