@@ -29,9 +29,9 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
-responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
-find, mcp, serve, http, switch, trace, cli.
+threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
+spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
+openapi, find, mcp, serve, http, switch, trace, cli.
 """
 from __future__ import annotations
 
