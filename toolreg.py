@@ -29,7 +29,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      6  Functions: what a function takes
 
 Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
-threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
+resume, threads, async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict,
 spellings, responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network,
 openapi, find, mcp, serve, http, switch, trace, cli.
 """
@@ -92,7 +92,7 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 
 # what is in which chapter: a copy that lacks it refuses these words with its name, and never reads them wrongly
 _CHAPTERS: dict[str, str] = {
-    "threads": "",
+    "resume": "resume", "threads": "",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
     "extract": "extract",
     "classes": "class_tools register_from_class",
@@ -2819,7 +2819,7 @@ _NOT_INJECTED = ('tool "{0}": {1} is in inject=, but the model sets it (write {1
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _OPTIONS = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-_SPELLINGS_KEPT = 16                        # of the schemas of a registry: formats, tags, …
+_spelled_once = functools.lru_cache(maxsize=16)(_tool_schemas)     # a run's copy of a registry has the same tools
 _clock = time.perf_counter
 
 
@@ -2855,11 +2855,10 @@ class ToolRegistry(_Extended):
                 raise TypeError(f"{option}: must be {what} (got {_shown(given)})")
         self.think_augment, self.coerce, self.inject = _checked_think(think_augment), coerce, dict(inject or {})
         self.max_workers, self.executor = _checked_count("max_workers", max_workers), _checked_executor(executor)
-        self.max_result = _checked_count("max_result", max_result)
+        self.max_result = _checked_count("max_result", max_result, None)
         self.before_call, self.after_call = before_call, after_call
         self._tools: dict[str, Tool] = {}
         self._disabled: dict[str, str] = {}
-        self._spelled: dict[Any, list[dict[str, Any]]] = {}     # an lru_cache takes longer to make than to fill
         self.register_all(tools)
 
     def copy(self, **options: Any) -> ToolRegistry:
@@ -2988,11 +2987,7 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self._offered() if name is None else [self[name]])
                  if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        key = (tuple(tools), api_format, self.think_augment, strict)
-        if len(self._spelled) > _SPELLINGS_KEPT:
-            self._spelled.clear()
-        spelled = self._spelled[key] = self._spelled.get(key) or _tool_schemas(*key)
-        return [_copied(schema) for schema in spelled]
+        return [_copied(each) for each in _spelled_once(tuple(tools), api_format, self.think_augment, strict)]
 
     def _offered(self) -> list[Tool]:
         return [tool for tool in self if tool.name not in self._disabled]
@@ -3079,7 +3074,7 @@ class ToolRegistry(_Extended):
         Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         return self._execute(parse_tool_calls(calls, api_format=api_format),
-                             _checked_count("max_workers", max_workers), _checked_executor(executor))
+                             _checked_count("max_workers", max_workers, None), _checked_executor(executor))
 
     def _execute(self, calls: list[ToolCall], workers: int | None = None, executor: Any = None) -> list[ToolResult]:
         """Answer calls that were read already: at once, where the chapter threads is there."""
@@ -3092,13 +3087,8 @@ class ToolRegistry(_Extended):
                 for place, call in enumerate(calls):
                     results[place] = contextvars.copy_context().run(self._execute_one, call, executor)
         except BaseException as error:
-            raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
+            raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
         return results
-
-    def _stays(self, call: ToolCall, workers: int) -> bool:
-        """Tell whether a call runs here, one after the other, and not beside others."""
-        tool = self._tools.get(call.name)
-        return workers == 1 or tool is None or not tool.metadata.parallel
 
     # --- the routing step as a whole
     def build_tool_call_messages(self, calls: Any, results: Iterable[ToolResult], *,
@@ -3114,8 +3104,8 @@ class ToolRegistry(_Extended):
         return _APIS[api_format].results(results) if results else []
 
 
-def _checked_count(option: str, count: Any) -> Any:
-    if count is not None and (type(count) is not int or count < 1):
+def _checked_count(option: str, count: Any, *others: Any) -> Any:
+    if count not in others and (type(count) is not int or count < 1):
         raise ValueError(f"{option}: must be a whole number above 0 (got {_shown(count)})")
     return count
 
@@ -3124,11 +3114,10 @@ def _checked_executor(executor: Any) -> Any:
     return executor and _by_chapter("executor", "", ToolDefinitionError)(executor)
 
 
-def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseException:
+def _carrying(error: BaseException, **done: list[Any]) -> BaseException:
     """Let what ends a turn or a run carry what was done; what a turn within a single call did stays."""
     if isinstance(error, StopIteration):    # which would end a generator without a word
-        stop, error = error, RuntimeError(f"{source} raised StopIteration")
-        error.__cause__ = stop
+        error = RuntimeError("a hook or a model raised StopIteration")
     with contextlib.suppress(Exception):    # some take no attributes
         kept = error.__dict__
         kept.update({name: what for name, what in done.items() if len(what) > 1 or name not in kept})
@@ -3137,11 +3126,10 @@ def _carrying(error: BaseException, source: str, **done: list[Any]) -> BaseExcep
 
 def _nearest_first(name: str, names: list[str]) -> list[str]:
     """Sort names by likeness: by how many of all their pairs of letters they share."""
-    def pairs_in(text: str) -> set[str]:
-        return set(map("".join, itertools.pairwise(text.lower())))
-    wanted = pairs_in(name)
-    likeness = {each: len(wanted & (pairs := pairs_in(each))) / (len(wanted | pairs) or 1) for each in names}
-    return sorted(names, key=lambda each: -likeness[each])
+    def likeness(each: str) -> float:
+        wanted, pairs = (set(map("".join, itertools.pairwise(text.lower()))) for text in (name, each))
+        return len(wanted & pairs) / (len(wanted | pairs) or 1)
+    return sorted(names, key=likeness, reverse=True)
 
 
 def _in_namespace(namespace: str | None, name: str) -> str:
@@ -3153,10 +3141,9 @@ def _in_namespace(namespace: str | None, name: str) -> str:
 def _renamed(tool: Tool, **options: Any) -> Tool:
     """Give a Tool with another name or metadata; its schema and text are its own."""
     given = {key: value for key, value in options.items() if value is not None and value != getattr(tool, key, None)}
-    wrong = given.keys() - {"name", "metadata"}
-    if wrong:
-        raise TypeError(f'tool "{tool.name}": {_listed(sorted(wrong))} cannot be changed here '
-                        "(write dataclasses.replace(tool, …), or register the function)")
+    if given.keys() - {"name", "metadata"}:
+        raise TypeError(f'tool "{tool.name}": only its name and metadata can be changed here (got {_listed(given)}; '
+                        "write dataclasses.replace(tool, …), or register the function)")
     return replace(tool, **given) if given else tool
 
 
@@ -3211,7 +3198,6 @@ _NOT_NOW = "Error: no tool was to be called now.\nAnswer without one."
 _OTHER_TOOL = 'Error: only the tool "{}" was to be called now.\nCall that one.'
 _TURNS_ARE_UP = "the model still called tools in turn {} (raise max_turns, or see .messages)"
 _MAY_RUN: dict[str, list[str] | None] = {"auto": None, "required": None, "any": None, "none": []}   # None: any tool
-_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
 
 Messages = typing.Union[str, "list[dict[str, Any]]"]
 Model = typing.Callable[..., Any]              # model(messages=, tools=, tool_choice=) -> assistant message
@@ -3243,11 +3229,13 @@ def _turns(run: _Run) -> Iterator[dict[str, Any]]:
     in_context, execute = run.context.run, run.registry._execute        # that of the caller, whoever takes what is new
     try:
         # 0. go on where the messages end in calls without results
-        yield from run.append_results(in_context(execute, _unanswered(run.history, run.api_format)))
+        waiting, append = run.waiting()
+        yield from append(in_context(execute, waiting))
         for _ in range(run.max_turns):
             # 1. ask the model, and append what it says
             answer = in_context(lambda: _finished(run.model(**run.request())))
-            said, calls, is_last = run.append_answer(answer)
+            said, calls, is_last = _read_turn(answer, run.api_format)
+            run.history += said
             yield from said
             # 2. no calls? then this was its answer
             if is_last:
@@ -3257,7 +3245,7 @@ def _turns(run: _Run) -> Iterator[dict[str, Any]]:
             yield from run.append_results(run.all_results(calls, results))
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
+        raise _carrying(error, messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 class _Run:
@@ -3279,13 +3267,13 @@ class _Run:
         if not all(isinstance(message, dict) for message in self.history):
             raise TypeError(f"messages: must be a list, as [message], or a text (got {_shown(messages)})")
         self.ask_for(choice)
-        offered = {tool.name: tool for tool in registry._offered()}
+        offered = [tool.name for tool in registry._offered()]
         for name in self.names or ():
             if name not in offered:
                 raise registry._absence(name)
-        for tool in offered.values():
+        for tool in registry:
             for name, is_needed in tool._declared.items():
-                if is_needed and name not in registry.inject:
+                if is_needed and name not in registry.inject and tool.name not in registry._disabled:
                     raise ToolDefinitionError(f'tool "{tool.name}": {_HAS_NO_VALUE.format(name)}')
 
     def ask_for(self, choice: Any) -> None:
@@ -3302,67 +3290,37 @@ class _Run:
             asked.update(tools=tools, tool_choice=build_tool_choice(self.choice, api_format=self.api_format))
         return asked
 
-    def append_answer(self, answer: Any) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
-        """Give (what is new, its calls, whether it was the last)."""
-        said, calls, is_last = _read_turn(answer, self.api_format)
-        self.history += said
-        return said, calls, is_last
-
     def allowed(self, calls: list[ToolCall]) -> list[ToolCall]:
         return [call for call in calls if self.names is None or call.name in self.names]
 
     def all_results(self, calls: list[ToolCall], results: list[ToolResult]) -> list[ToolResult]:
-        """Give one result for each call, in order: what was not asked for did not run, and is told so.
-
-        A tool is asked for until a call fitted.
-        """
+        """Give one result for each call, in order: what was not asked for did not run, and is told so."""
         text, ran = _OTHER_TOOL.format('" or "'.join(self.names)) if self.names else _NOT_NOW, iter(results)
         every = [next(ran) if self.allowed([call]) else ToolResult(
             call.id, call.name, text, True, error=ToolError(text)) for call in calls]
         if not all(isinstance(result.error, (ToolArgumentError, ToolNotFoundError)) for result in results):
-            self.ask_for("auto")
+            self.ask_for("auto")            # a tool is asked for until a call fitted
         return every
 
     def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
-        """Give what is new: where results share a message that is there already, the whole of it."""
-        new, key = build_tool_result_messages(results, api_format=self.api_format), self.api.parts
-        if new and key in _SHARED and self.history and _answered_in(self.history[-1], self.api):
-            last = self.history.pop()
-            parts = sorted([*last[key], *new[0][key]], key=lambda part: not self.api.answers(part))     # results first
-            new = [{**last, key: parts}]
+        new = build_tool_result_messages(results, api_format=self.api_format)
         self.history += new
         return new
 
+    def waiting(self) -> tuple[list[ToolCall], Callable[..., Any]]:
+        """Give (the calls at the end of the history that have no result yet, what appends their results)."""
+        if "resume" in _CHAPTERS_DO or (self.history and _chat_calls(self.history[-1])):
+            resumed: Any = _by_chapter("resume", "a history that ends in calls", ToolRegError)(self)
+            return resumed[0], resumed[1]
+        return [], self.append_results
 
-# --- messages that end in calls
+
 def _as_given(message: Any) -> Any:
     """Give a message of an SDK as plain JSON; what is in a dict and cannot be JSON is for the model to take."""
     try:
         return _on_the_wire(message)
     except TypeError:
         return message
-
-
-def _answered_in(message: dict[str, Any], api: _Format) -> list[Any]:
-    """Give the ids (gemini: or names) of the calls that a message answers."""
-    parts = message.get(api.parts) if api.parts in _SHARED else [message]
-    return [*filter(None, map(api.answers, parts))] if isinstance(parts, list) else []
-
-
-def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
-    """Give the calls at the end of a history that have no result yet."""
-    api, waiting = _APIS[api_format], list[ToolCall]()
-    ending = itertools.takewhile(lambda message: message.get("role") in (None, "assistant", "model")
-                                 or _answered_in(message, api), reversed(history))
-    for message in reversed(list(ending)):
-        answered = _answered_in(message, api)
-        if not answered:
-            calls = _read_calls(message, api_format)[1]
-            waiting = calls if api.parts else waiting + calls
-        for key in answered:
-            first = next((call for call in waiting if key in (call.id, call.name)), None)
-            waiting = [call for call in waiting if call is not first]
-    return waiting
 
 
 # --- a model without a model
@@ -3409,6 +3367,50 @@ def scripted_model(*answers: Any) -> Model:
 # SOFTWARE.
 
 # ===== end of the core: everything below may be deleted =====
+
+
+# ---------------------------------------------------------------------------
+# resume: histories that end in calls without results
+#    uses 7 8
+# ---------------------------------------------------------------------------
+_SHARED = ("content", "parts")              # where a message has several results, in APIs where they share one
+
+
+def _answered_in(message: dict[str, Any], api: _Format) -> list[Any]:
+    """Give the ids (gemini: or names) of the calls that a message answers."""
+    parts = message.get(api.parts) if api.parts in _SHARED else [message]
+    return [*filter(None, map(api.answers, parts))] if isinstance(parts, list) else []
+
+
+def _unanswered(history: list[dict[str, Any]], api_format: str) -> list[ToolCall]:
+    """Give the calls at the end of a history that have no result yet."""
+    api, waiting = _APIS[api_format], list[ToolCall]()
+    ending = itertools.takewhile(lambda message: message.get("role") in (None, "assistant", "model")
+                                 or _answered_in(message, api), reversed(history))
+    for message in reversed(list(ending)):
+        answered = _answered_in(message, api)
+        if not answered:
+            calls = _read_calls(message, api_format)[1]
+            waiting = calls if api.parts else waiting + calls
+        for key in answered:
+            first = next((call for call in waiting if key in (call.id, call.name)), None)
+            waiting = [call for call in waiting if call is not first]
+    return waiting
+
+
+def _resumed(run: _Run) -> tuple[list[ToolCall], Callable[..., Any]]:
+    """Give (the calls that run first, what appends their results)."""
+    def append(results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give what is new: where results share a message that is there already, the whole of it."""
+        last, new, key = run.history[-1:], run.append_results(results), str(run.api.parts)
+        if new and key in _SHARED and _answered_in(last[0], run.api):
+            parts = [*last[0][key], *new[0][key]]
+            run.history[-2:] = new = [{**last[0], key: sorted(parts, key=lambda part: not run.api.answers(part))}]
+        return new
+    return _unanswered(run.history, run.api_format), append
+
+
+_CHAPTERS_DO["resume"] = _resumed
 
 
 # ---------------------------------------------------------------------------
@@ -3478,13 +3480,19 @@ def _serve_calls(jobs: Any, waiting: list[Any]) -> None:
         del future, func, args, outcome     # a thread that waits keeps nothing alive
 
 
+def _stays(self: ToolRegistry, call: ToolCall, workers: int) -> bool:
+    """Tell whether a call runs here, one after the other, and not beside others."""
+    tool = self._tools.get(call.name)
+    return workers == 1 or tool is None or not tool.metadata.parallel
+
+
 def _execute_at_once(self: ToolRegistry, calls: list[ToolCall], workers: int, executor: Any,
                      results: list[Any]) -> None:
     """Run calls on threads, and here, one after the other, those that must not be moved."""
     import queue
     here, beside = deque[Any](), deque[Any]()
     for job in enumerate(calls):
-        (here if self._stays(job[1], workers) else beside).append(job)
+        (here if _stays(self, job[1], workers) else beside).append(job)
     done: Any = queue.SimpleQueue()
 
     def answer(place: int, call: ToolCall) -> None:
@@ -3540,29 +3548,26 @@ async def _acaught(value: Any) -> _Outcome:
         return _Outcome(None, error)
 
 
-async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Outcome:
-    """Call a function to its end: one that is not async on a thread, so that the event loop goes on."""
-    if _is_async(func):
+async def _acalled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                   future: Any = None) -> _Outcome:
+    """Call a function to its end: one that is not async on a thread, unless its `future` was given by an executor."""
+    import asyncio
+    if future is None and _is_async(func):
         return await _acaught(func(*args, **kwargs))
 
     def called() -> Any:
         value = func(*args, **kwargs)
         return list(value) if isinstance(value, Iterator) else value
-    return await _aoutcome(_on_daemon(contextvars.copy_context().run, called))
-
-
-async def _aoutcome(future: Any) -> _Outcome:
-    """Wait for what runs on a thread or an executor; what it gives is awaited on the running event loop."""
-    import asyncio
+    future = future or _on_daemon(contextvars.copy_context().run, called)
     outcome: _Outcome = await asyncio.wrap_future(future)
     return outcome if type(outcome.value) in _AT_HAND else await _acaught(outcome.value)
 
 
 async def _acalled_elsewhere(tool: Tool, args: tuple[Any, ...], kwargs: dict[str, Any], executor: Any) -> _Outcome:
     """Run a tool's function on a thread, on an executor or for a limited time."""
-    future = None if executor is None else _CHAPTERS_DO["submit"](tool, args, kwargs, executor)
     func = _CHAPTERS_DO["timed"](tool) if tool.metadata.timeout else tool.func
-    running = _acalled(func, args, kwargs) if future is None else _aoutcome(future)
+    future = None if executor is None else _CHAPTERS_DO["submit"](tool, args, kwargs, executor)
+    running = _acalled(func, args, kwargs, future)
     outcome: _Outcome = await (_CHAPTERS_DO["in time"](running, tool) if tool.metadata.timeout else running)
     return outcome
 
@@ -3672,7 +3677,7 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
                                max_workers: int | None = None, executor: Any = None) -> list[ToolResult]:
     """Answer the calls of one turn on the running event loop; sync tools run on threads meanwhile."""
     return await _aexecute(self, parse_tool_calls(calls, api_format=api_format),
-                           _checked_count("max_workers", max_workers), _checked_executor(executor))
+                           _checked_count("max_workers", max_workers, None), _checked_executor(executor))
 
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
@@ -3728,12 +3733,12 @@ async def _aexecute(self: ToolRegistry, calls: list[ToolCall], workers: int | No
         else:
             here, beside = asyncio.Semaphore(1), asyncio.Semaphore(workers)
             for place, call in enumerate(calls):
-                gate = here if self._stays(call, workers) else beside
+                gate = here if _stays(self, call, workers) else beside
                 tasks.append(asyncio.ensure_future(answer(place, call, gate)))
             await asyncio.gather(*tasks)
     except BaseException as error:
         await _cancel(tasks)
-        raise _carrying(error, "after_call", results=results)  # noqa: B904 (mostly the same)
+        raise _carrying(error, results=results)  # noqa: B904 (mostly the same)
     return results
 
 
@@ -3794,15 +3799,16 @@ async def arun_agent(model: Model, messages: Messages, registry: ToolRegistry, *
 
 
 async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
-    async def execute(calls: list[ToolCall]) -> list[ToolResult]:
-        results: list[ToolResult] = await _in_context(run.context, _aexecute(run.registry, calls))
-        return results
+    async def execute(calls: list[ToolCall]) -> Any:
+        return await _in_context(run.context, _aexecute(run.registry, calls))
     try:
-        for message in run.append_results(await execute(_unanswered(run.history, run.api_format))):
+        waiting, append = run.waiting()
+        for message in append(await execute(waiting)):
             yield message
         for _ in range(run.max_turns):
             answer = await _in_context(run.context, _acalled(run.model, (), run.request()))
-            said, calls, is_last = run.append_answer(answer.get())
+            said, calls, is_last = _read_turn(answer.get(), run.api_format)
+            run.history += said
             for message in said:
                 yield message
             if is_last:
@@ -3811,7 +3817,7 @@ async def _aturns(run: _Run) -> AsyncGenerator[dict[str, Any], None]:
                 yield message
         raise MaxTurnsExceeded(_TURNS_ARE_UP.format(run.max_turns), run.history)
     except BaseException as error:
-        raise _carrying(error, "the model", messages=list(run.history))  # noqa: B904 (mostly the same)
+        raise _carrying(error, messages=list(run.history))  # noqa: B904 (mostly the same)
 
 
 __all__ += ["aagent_loop", "arun_agent"]
@@ -3839,7 +3845,7 @@ def extract(model: Model, messages: Messages, type_: Any, *, registry: ToolRegis
         if found:
             return found[0]
         run.ask_for(choice)        # whatever was called meanwhile
-    raise _carrying(ToolRegError(_NO_ANSWER_CAME), "", messages=run.history)
+    raise _carrying(ToolRegError(_NO_ANSWER_CAME), messages=run.history)
 
 
 def _answer_tool(type_: Any, found: list[Any], name: str) -> Tool:
@@ -8539,7 +8545,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 3 7 8 9 10 11 threads trace
+#    uses 1 3 7 8 9 10 11 resume threads trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
