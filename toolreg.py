@@ -94,14 +94,12 @@ SHOWN_NAMES = 20            # of a list of names, in a message
 _CHAPTERS: dict[str, str] = {
     "resume": "resume", "threads": "",
     "async": "await ainvoke aexecute_tool_calls arespond arun aagent_loop arun_agent", "elsewhere": "timeout executor",
-    "extract": "extract",
-    "classes": "class_tools register_from_class",
-    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
-    "strict": "strict strict=True", "roots": "branches-at-the-root",
+    "extract": "extract", "strict": "strict strict=True", "roots": "branches-at-the-root",
     "spellings": "other-calls sdk-object",
     "responses": "openai-responses function_call", "anthropic": "anthropic tool_use",
     "gemini": "gemini functionCall FunctionCall", "ollama": "ollama",
-    "streams": "collect_stream acollect_stream", "importers": "ToolList",
+    "streams": "collect_stream acollect_stream", "importers": "ToolList", "classes": "class_tools register_from_class",
+    "langchain": "langchain_tools register_from_langchain langchain message-of-langchain tool_call invalid_tool_call",
     "openapi": "openapi_tools register_from_openapi", "mcp": "McpClient mcp_tools register_from_mcp",
     "network": "HttpError", "http": "HttpModel", "serve": "mcp serve_mcp", "find": "search_registry", "switch": "",
     "cli": "main", "trace": "trace", "contracts": "parameters=", "notes": "note-of-elsewhere", "formats": "formats",
@@ -255,17 +253,18 @@ _DECODER, _DECODER_ONCE = (
 
 def _read_json(text: str, once: bool = False) -> Any:
     """Read one JSON text, or raise a ValueError that says what is wrong and where; `once`: each name of an object."""
-    if len(text) > MAX_DEPTH:
-        _check_nesting(text)
     decoder: Any = _DECODER_ONCE if once else _DECODER
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
-        if end == len(text):
-            return value
-    except (ValueError, StopIteration):
-        pass                                # on purpose: white space around it, or a fault to be told below
+    except (ValueError, StopIteration, RecursionError):
+        end = -1                            # white space around it, or a fault to be told below
     try:
-        return decoder.decode(text.removeprefix("\ufeff"))
+        value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
+        if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
+            raise RecursionError
+        return value
+    except RecursionError:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc) or error.msg.startswith("Unterminated string")
         what = "the text ends too early" if cut else error.msg[:1].lower() + error.msg[1:]
@@ -274,21 +273,20 @@ def _read_json(text: str, once: bool = False) -> Any:
         raise ValueError(re.sub("^Exceeds.*", "an integer has too many digits", str(error))) from None
 
 
-def _check_nesting(text: str) -> None:
-    """Raise a ValueError where brackets, but for those in strings, are more than MAX_DEPTH deep."""
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        depth = 0
-        for bracket in re.sub(r'(?s:"[^"\\]*(?:\\.[^"\\]*)*"?|[^"\[\]{}]+)', "", text):
-            depth += 1 if bracket in "[{" else -1
-            if depth > MAX_DEPTH:
-                raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+def _too_deep(value: Any) -> bool:
+    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
+    level = {0: value} if isinstance(value, (dict, list)) else {}
+    for _ in range(MAX_DEPTH):
+        level = {id(part): part for whole in level.values()
+                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
+        if not level:
+            return False
+    return True
 
 
 def _printable(text: str) -> str:
     r"""Spell lone surrogates as `\udXXX`, since UTF-8 cannot carry them."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _json_writer() -> Callable[[Any], str]:
@@ -313,12 +311,12 @@ def _error_text(error: BaseException) -> str:
 
 def _words_of(error: Any) -> str:
     """Give the text of an exception, with what a group holds, as far as these do not raise themselves."""
-    text, held = "", list[str]()
-    with contextlib.suppress(Exception):
-        text = str(error).strip()
+    text = ""
     with contextlib.suppress(Exception):    # whatever is asked of an exception of a stranger may raise
-        held = [_error_text(each) for each in error.exceptions] if hasattr(error, "subgroup") else held
-    return f"{text}: {_listed(held)}".removeprefix(": ") if held else text
+        text = str(error).strip()
+        if hasattr(error, "subgroup"):
+            text += f": {_listed([_error_text(each) for each in error.exceptions])}"
+    return text
 
 
 # the types of the JSON values that hold no others, and what JSON Schema calls them
@@ -342,16 +340,14 @@ def _copied(value: Any, levels: int = 2 * MAX_DEPTH) -> Any:
 # ---------------------------------------------------------------------------
 # A schema is compiled once, to rules: one per keyword. What a rule demands is a table: for each type of JSON value
 # the check that it must pass, or None; a type without a row does not fit. The tables of a schema are joined before any
-# value comes (all of them, or one of them), so that judging a value is a look-up by its type and a call. Whatever is
-# slow walks the rules instead: errors, and coercion.
+# value comes, so that judging one is a look-up by its type and a call. Errors and coercion walk the rules instead.
 #     {"type": "object", "properties": {"n": {"minimum": 1}}, "required": ["n"]} becomes
 #     tables    type -> the check to pass                          of "type": {dict: None}
 #     rules     one per keyword: its table judges, its parts explain and coerce
 #     a node    the compiled schema: its rules, and their tables joined to one check, `fits`
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+_THOROUGH = 3_000           # times that alternatives of a union are weighed for values that fit none, even if mended
 MAX_PATTERN = 2_000         # characters in a regular expression; a short one can be slow too, nothing prevents that
-MAX_SCHEMAS = 100_000       # compiled subschemas of one schema
-_THOROUGH = 20              # values of one union that are weighed against every alternative
 
 _Check = Callable[[Any], bool]
 _Table = dict[type, "_Check | None"]
@@ -362,8 +358,7 @@ _TYPES: dict[str, tuple[str, _Table]] = {
     "number": ("a number", {float: math.isfinite, int: None}),
     "boolean": ("a boolean", {bool: None}), "null": ("null", {type(None): None}),
 }
-_PLAIN: dict[type, Callable[[Any], Any]] = {
-    dict: dict, list: list, str: str.__str__, int: int.__int__, float: float.__float__}
+_PLAIN: dict[type, Callable[[Any], Any]] = {dict: dict, list: list, str: str.__str__, int: int, float: float}
 
 
 def _only(kinds: Iterable[type], check: _Check) -> _Table:
@@ -371,28 +366,25 @@ def _only(kinds: Iterable[type], check: _Check) -> _Table:
     return {**_ANYTHING, **dict.fromkeys(kinds, check)}
 
 
-def _both(one: _Table, other: _Table) -> _Table:
-    """Join tables so that both have to be passed."""
-    def joined(first: _Check | None, second: _Check | None) -> _Check | None:
-        if first is None or second is None:
-            return first or second
-        return lambda value: first(value) and second(value)
-    return other if one is _ANYTHING else {kind: joined(one[kind], other[kind]) for kind in one if kind in other}
+def _merged(tables: Sequence[_Table], one_is_enough: bool = False) -> _Table:
+    """Join tables so that all of them have to be passed, or one of them."""
+    def check_of(checks: list[_Check]) -> _Check:
+        def check(value: Any) -> bool:
+            for each in checks:
+                if each(value) is one_is_enough:
+                    return one_is_enough
+            return not one_is_enough
+        return checks[0] if len(checks) == 1 else check
 
-
-def _either(tables: Sequence[_Table]) -> _Table:
-    """Join tables so that one of them has to be passed."""
-    def joined(checks: list[_Check | None]) -> _Check | None:
-        some = [check for check in checks if check]
-
-        def passes_one(value: Any) -> bool:
-            for check in some:
-                if check(value):
-                    return True
-            return False
-        return None if None in checks else some[0] if len(some) == 1 else passes_one
-    kinds = dict.fromkeys(kind for table in tables for kind in table)
-    return {kind: joined([table[kind] for table in tables if kind in table]) for kind in kinds}
+    if len(tables) == 1:
+        return tables[0]
+    joined: _Table = {}
+    for kind in _ANYTHING:
+        rows = [table[kind] for table in tables if kind in table]
+        if rows if one_is_enough else len(rows) == len(tables):
+            checks = [] if one_is_enough and None in rows else [row for row in rows if row]
+            joined[kind] = check_of(checks) if checks else None
+    return joined
 
 
 def _check_of(table: _Table) -> _Check:
@@ -403,8 +395,8 @@ def _check_of(table: _Table) -> _Check:
 
     def as_plain(value: Any) -> bool:
         plain = _plain(value)
-        return check(plain) if type(plain) in table else type(plain) not in _ANYTHING and table == _ANYTHING
-    return check
+        return type(plain) in table and check(plain)
+    return (lambda value: True) if table == _ANYTHING else check
 
 
 def _plain(value: Any) -> Any:
@@ -412,17 +404,6 @@ def _plain(value: Any) -> Any:
     if type(value) in _ANYTHING:
         return value
     return next((make(value) for kind, make in _PLAIN.items() if isinstance(value, kind)), value)
-
-
-def _too_deep(value: Any) -> bool:
-    """Tell whether a value has more than MAX_DEPTH levels, as one that holds itself has."""
-    level = {0: value} if isinstance(value, (dict, list)) else {}
-    for _ in range(MAX_DEPTH):
-        level = {id(part): part for whole in level.values()
-                 for part in (whole.values() if isinstance(whole, dict) else whole) if isinstance(part, (dict, list))}
-        if not level:
-            return False
-    return True
 
 
 def _canonical(value: Any) -> Any:
@@ -505,11 +486,8 @@ _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 def _regex(source: str) -> re.Pattern[str]:
     """Compile a pattern, or raise a ValueError that says what is not supported."""
     try:
-        if len(source) > MAX_PATTERN:
-            raise ValueError(f"it is longer than {MAX_PATTERN} characters")
-        spelled = _translated(source)
-        if len(spelled) > 100 * MAX_PATTERN:
-            raise ValueError("it names too many Unicode properties")
+        if len(source) > MAX_PATTERN or len(spelled := _translated(source)) > 100 * MAX_PATTERN:
+            raise ValueError("it is too long")
         return re.compile(f"(?a){spelled}")
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
@@ -546,7 +524,7 @@ _ITSELF = object()
 class _Rule:
     """Be what one keyword demands: the table decides, and the parts (of values of one kind, or all) know why."""
 
-    keyword, last, marks = "", False, True      # last: it looks at what others judged; marks: it tells what it judged
+    keyword, last = "", False               # last: it looks at what the others judged
 
     def __init__(self, kind: type | None, parts: Callable[[Any], Iterable[_Part]], table: _Table | None = None,
                  optional: Collection[str] = ()) -> None:
@@ -591,31 +569,28 @@ def _says(table: _Table, words: str, *arguments: Any) -> _Rule:
 @functools.cache
 def _of_type(*names: str) -> _Rule:
     words = " or ".join([_TYPES[name][0] for name in names])
-    return _says(_either([_TYPES[name][1] for name in names]), f"is not {words}")
+    return _says(_merged([_TYPES[name][1] for name in names], one_is_enough=True), f"is not {words}")
 
 
 def _enum(values: list[Any], node: _Node, words: str = "is not one of") -> _Rule:
-    allowed: dict[type, set[Any]] = {}
-    for value in map(_plain, values):
-        for kind in (int, float) if type(value) in (int, float) else (type(value),):
-            allowed.setdefault(kind, set()).add(_canonical(value))
-    node.compiler.guarded |= dict in allowed or list in allowed
-    table: _Table = dict.fromkeys(allowed, lambda value: _canonical(value) in allowed[type(value)])
-    if str in allowed:
-        table[str] = allowed[str].__contains__          # the most frequent ones, without a call
-    return _says(table, words, *values)
+    allowed, kinds = {*map(_canonical, values)}, {type(_plain(value)) for value in values}
+    if kinds & {int, float}:
+        kinds |= {int, float}               # 1 is 1.0
+    node.compiler.guarded |= bool(kinds & {dict, list})
+    return _says({kind: allowed.__contains__ if kind is str else lambda value: _canonical(value) in allowed
+                  for kind in kinds}, words, *values)
 
 
 def _is_multiple_of(step: float) -> _Check:
     from fractions import Fraction
 
-    def exact(value: float) -> bool:
+    def check(value: float) -> bool:
         if value - value or type(value) is type(step) is int:       # infinite, or easy
             return value % step == 0
         # of the numbers as they are written: 0.3 is three times 0.1
         number, unit = (Fraction(each if isinstance(each, int) else float.__repr__(each)) for each in (value, step))
         return number % unit == 0
-    return exact
+    return check
 
 
 def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
@@ -638,42 +613,30 @@ def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
 
 
 def _required(names: list[str], node: _Node) -> _Rule:
-    others = [name for name in names if name not in node.arguments.get("properties", ())]   # the rest is its business
+    others = {*names}.difference(node.arguments.get("properties", ()))      # the rest is its business
     return _Rule(dict, lambda value: [(name, None, "is missing", ()) for name in names if name not in value],
-                 _only([dict], lambda value: all(name in value for name in others)) if others else _ANYTHING)
+                 _only([dict], lambda value: value.keys() >= others) if others else _ANYTHING)
 
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required = subs.keys() & node.arguments.get("required", ())
-    closed = _is_closed(node)
-    plan = [(name, sub.kind, sub.test) for name, sub in subs.items()
-            if closed or name in required or sub.table != _ANYTHING]
-    there, maybe = ([row for row in plan if (row[0] in required) is needed] for needed in (True, False))
-    least, no_more, fits = len(there), not (closed or maybe), {name: sub.fits for name, sub in subs.items()}
+    required, closed = node.arguments.get("required", ()), _is_closed(node)
+    plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
 
     def check(value: dict[str, Any]) -> bool:
-        try:
-            for name, kind, test in there:
-                if type(value[name]) is not kind:
-                    if not fits[name](value[name]):
+        known = 0
+        for name, kind, test, fits, is_required in plan:
+            if name in value:
+                known += 1
+                part = value[name]
+                if type(part) is not kind:
+                    if not fits(part):
                         return False
-                elif test is not None and not test(value[name]):
+                elif test is not None and not test(part):
                     return False
-        except KeyError:
-            return False
-        if no_more or len(value) == least:
-            return True
-        absent = 0
-        for name, kind, test in maybe:
-            if name not in value:
-                absent += 1
-            elif type(value[name]) is not kind:
-                if not fits[name](value[name]):
-                    return False
-            elif test is not None and not test(value[name]):
+            elif is_required:
                 return False
-        return not closed or len(value) + absent == len(plan)
+        return not closed or known == len(value)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
 
@@ -684,8 +647,8 @@ def _is_closed(node: _Node) -> bool:
     return more is not None and more.schema is False and not node.arguments.get("patternProperties")
 
 
-def _each(node: _Node) -> Callable[[Iterable[Any]], bool]:
-    kind, test, fits = node.kind, node.test, node.fits
+def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
+    kind, test, fits = sub.row
 
     def check(parts: Iterable[Any]) -> bool:
         for part in parts:
@@ -717,6 +680,10 @@ def _additional_properties(sub: _Node, node: _Node) -> _Rule:
         if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
 
 
+def _pairs(subs: list[_Node], node: _Node) -> _Rule:
+    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
+
+
 def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
     first, each = len(node.arguments.get(before, ())), _each(sub)
     return _Rule(list, lambda value: [(index, value[index], sub, ()) for index in range(first, len(value))],
@@ -726,8 +693,7 @@ def _items(sub: _Node, node: _Node, before: str = "prefixItems") -> _Rule:
 
 def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
-    checks = list(map(_check_of, tables))
-    table: _Table = _either(tables)
+    table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
         table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
 
@@ -740,28 +706,23 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
 
 
 def _meant(subs: list[_Node], value: Any, node: _Node) -> _Part:
-    """Give the alternative that a value is nearest to, or words; after many values, only one that is one step away."""
+    """Give the alternative that a value is nearest to, or words where there is none, or where too many had none."""
     memo, key = node.compiler.memo, (_meant, node)
-    memo[key] = 1 + memo.get(key, 0)
-    if memo[key] > _THOROUGH:
-        near = (sub for sub in subs if memo[key] < 50 * _THOROUGH and sub.fits(sub.nearest(value)))
-        meant = next(near, None)
-        memo[key] -= meant is not None
-        return _ITSELF, value, meant or f"{_shown(value)} fits no alternative", ()
-    expected = dict.fromkeys([_other_type(sub.faults(value)) for sub in subs])
-    if "" not in expected:
-        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(expected)}", ()
+    if memo.get(key, 0) > _THOROUGH:
+        return _ITSELF, value, f"{_shown(value)} fits no alternative", ()
     faults = [sub.faults(sub.nearest(value)) for sub in subs]
+    memo[key] = memo.get(key, 0) + (len(subs) if all(faults) else 0)
+    wanted = [fault.message.rpartition(" is not ")[2] for each in faults for fault in each if _is_of_type(fault)]
+    if len(wanted) == len(subs):
+        return _ITSELF, value, f"{_shown(value)} is not {' or '.join(dict.fromkeys(wanted))}", ()
     # another type is farthest away, then another constant (often a tag), then the number of faults
-    best = min(range(len(subs)), key=lambda index: (_other_type(faults[index]) != "", sum(
+    best = min(range(len(subs)), key=lambda index: (any(map(_is_of_type, faults[index])), sum(
         fault.keyword in ("const", "enum") for fault in faults[index]), len(faults[index])))
     return _ITSELF, value, subs[best], (best,)
 
 
-def _other_type(faults: list[ValidationError]) -> str:
-    """Give the type that is wanted where the value has another one."""
-    return next((fault.message.rpartition(" is not ")[2] for fault in faults
-                 if fault.keyword == "type" and not fault.path), "")
+def _is_of_type(fault: ValidationError) -> bool:
+    return fault.keyword == "type" and not fault.path
 
 
 def _reference(reference: str, node: _Node) -> _Rule:
@@ -823,12 +784,10 @@ _KEYWORDS: dict[str, _Row] = {
     "propertyNames": (_SCHEMA, lambda sub, _: _Rule(dict, lambda value: [
         (name, name, fault.message, fault.schema_path) for name in value for fault in sub.faults(name)],
         _only([dict], lambda value: all(map(sub.fits, value))))),
-    "prefixItems": (_SCHEMAS, lambda subs, _: _Rule(list, lambda value: [
-        (index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])),
-    "items": (_SCHEMA, _items),
+    "prefixItems": (_SCHEMAS, _pairs), "items": (_SCHEMA, _items),
     "allOf": (_SCHEMAS, lambda subs, _: _Rule(
         None, lambda value: [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs)],
-        functools.reduce(_both, [sub.usable_table() for sub in subs]))),
+        _merged([sub.usable_table() for sub in subs]))),
     "anyOf": (_SCHEMAS, _choice),
     "oneOf": (_SCHEMAS, lambda subs, node: _choice(subs, node, at_most=1)),
     "not": (_SCHEMA, lambda sub, _: _says(
@@ -852,27 +811,24 @@ def _once(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 class _Node:
     """Be one compiled schema."""
 
-    kind: type | None = None        # the first type in the table: most schemas have one
-    test: _Check | None = None      # the check for it, where there is one
     table: _Table | None = None     # until it is built, there is none
-    keyword, started, length, weight = "", False, 0, 1      # weight: how many schemas may have to judge one value
+    keyword, length, weight = "", 0, 1      # weight: how many schemas may have to judge one value
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
         self.words: dict[str, Any] = schema if isinstance(schema, dict) else {}
         self.fits: _Check = lambda value: self.fits(value)      # of whatever comes; until it is built: what it will be
+        self.row: tuple[type | None, _Check | None, _Check] = None, None, self.fits     # most schemas have one type
         self.arguments: dict[str, Any] = {}
         self.rules: list[_Rule] = []
         self.here: list[_Node] = []         # the schemas that judge the same value
 
     def build(self) -> None:
         """Make the rules, once, and join what they demand."""
-        if self.started:
-            return
-        self.started, rows, words = True, self.compiler.rows(self), self.words
+        rows, words = self.compiler.rows(self), self.words
         if not isinstance(self.schema, (dict, bool)):
             self.report(f"is not a schema (was {_shown(self.schema)})")
-        for keyword in words.keys() & rows.keys() if len(words) < 2 else [each for each in rows if each in words]:
+        for keyword in [each for each in rows if each in words]:
             if _FORMS[rows[keyword][0]](words[keyword]):
                 self.arguments[keyword] = self.compiled(keyword, words[keyword])
             else:
@@ -887,17 +843,14 @@ class _Node:
             if rule:
                 rule.keyword = keyword
                 self.rules.append(rule)
-        table = functools.reduce(_both, [rule.table for rule in self.rules], {} if self.schema is False else _ANYTHING)
-        kind = self.kind = next(iter(table), None)
-        test, anyhow = table[kind] if kind else None, _check_of(table)
-        self.fits = lambda value: (test is None or test(value)) if type(value) is kind else anyhow(value)
-        self.test, self.table, self.weight = test, table, 1 + sum(inner.weight for inner in self.here)
+        self.table = {} if self.schema is False else _merged([rule.table for rule in self.rules])
+        kind, self.fits = next(iter(self.table), None), _check_of(self.table)
+        self.row = kind, self.table[kind] if kind else None, self.fits
+        self.weight = 1 + sum(inner.weight for inner in self.here)
 
     def compiled(self, keyword: str, argument: Any) -> Any:
         """Compile the schemas in an argument."""
         def node(schema: Any, *steps: str | int) -> Any:
-            if keyword == "dependencies" and isinstance(schema, list):
-                return schema               # an older draft has arrays of names among its schemas
             sub = self.compiler.node(schema, self.home, (*self.where, keyword, *steps))
             self.compiler.guarded |= sub.table is None          # it holds itself
             if keyword in _IN_PLACE:
@@ -971,6 +924,8 @@ class _Compiler:
         self.memo: dict[Any, Any] = {}
 
     def compile(self, schema: Any) -> _Node:
+        if any(map(_too_deep, (schema, *self.given.values()))):
+            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
         root = self.node(schema, self.home_of(schema), ())
         while self.waiting:
             self.waiting.pop().build()
@@ -982,17 +937,11 @@ class _Compiler:
         return root
 
     def home_of(self, document: Any) -> Any:
-        """Give what references in a document are about: here, that document."""
-        self.check_depth(document)
+        """Give what a chapter knows of where a schema stands; here, all are in one document."""
         said = str(document.get("$schema", self.dialect) if isinstance(document, dict) else self.dialect).rstrip("#")
         if said not in _DRAFTS:
             raise SchemaError(f"$schema: {_shown(said)} is not a known dialect (there are: {_listed(_DRAFTS)})")
-        self.other_words = _DRAFTS[said]
-        return document
-
-    def check_depth(self, document: Any) -> None:
-        if _too_deep(document):
-            raise SchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+        self.other_words, self.document = _DRAFTS[said], document
 
     def rows(self, node: _Node) -> dict[str, _Row]:
         """Give the keywords that count in a schema; what only a chapter reads, or reads otherwise, is refused."""
@@ -1009,25 +958,22 @@ class _Compiler:
         try:
             if not re.match("#(/|$)", reference):
                 raise LookupError(reference)
-            return self.node(_pointer(node.home, reference), node.home, (reference,), later=True)
+            return self.node(_pointer(self.document, reference), None, (reference,), later=True)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
 
     def node(self, schema: Any, home: Any, where: tuple[str | int, ...], later: bool = False) -> _Node:
         """Give a compiled schema; what a reference leads to may have to wait, lest long chains need a deep stack."""
-        key = id(schema), id(home)
-        node = self.nodes.get(key)
-        if node is None:
+        key = id(schema), home
+        if key not in self.nodes:
             node = self.nodes[key] = _Node(self, schema, home, where)
-            if len(self.nodes) > MAX_SCHEMAS:
-                raise SchemaError(f"the schema has more than {MAX_SCHEMAS} subschemas")
-        if later and self.depth > 20:
-            self.waiting.append(node)
-        else:
-            self.depth += 1
-            node.build()
-            self.depth -= 1
-        return node
+            if later and self.depth > 20:
+                self.waiting.append(node)
+            else:
+                self.depth += 1
+                node.build()
+                self.depth -= 1
+        return self.nodes[key]
 
 
 class Validator:
@@ -2125,7 +2071,7 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
 # 7. Messages: what travels
 #    uses 1
 # ---------------------------------------------------------------------------
-@dataclass(init=False)
+@dataclass
 class ToolCall:
     """What a model asks for: run the tool `name` with `arguments`.
 
@@ -2140,10 +2086,7 @@ class ToolCall:
     name: str
     arguments: dict[str, Any] | str
 
-    def __init__(self, id: str, name: str, arguments: Any) -> None:
-        self.id, self.name, self.arguments = id, name, _arguments_of(arguments)
-
-    def __post_init__(self) -> None:        # for a dataclass that is made of this one, and has an __init__ of its own
+    def __post_init__(self) -> None:
         self.arguments = _arguments_of(self.arguments)
 
 
@@ -2154,14 +2097,11 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
             value = _read_json(given, once=True)
         except ValueError:
             return given if given.strip() else {}
-        if type(value) is dict or value is None:
-            return value or {}
-        inner = _arguments_of(value, wraps - 1) if wraps and type(value) is str else value
-        return inner if type(inner) is dict else given
-    if given is None:
-        return {}
+        if wraps and type(value) is not dict:
+            value = _arguments_of(value, wraps - 1)
+        return value if type(value) is dict else given
     try:                                    # copied: a tool that changes its arguments must not change a message
-        return _copied(dict(given)) if isinstance(given, Mapping) else _write_json(given)
+        return _copied(dict(given or {})) if isinstance(given, (Mapping, type(None))) else _write_json(given)
     except (TypeError, ValueError, RecursionError):
         return dict(given) if isinstance(given, Mapping) else _shown(given)
 
@@ -2169,25 +2109,18 @@ def _arguments_of(given: Any, wraps: int = 2) -> Any:
 def _fault_in(text: str) -> str:
     """Say why a text is no arguments object."""
     try:
-        value = _read_json(text, once=True)
+        return f"{_shown(_read_json(text, once=True))} is not an object"
     except ValueError as error:
         return str(error)
-    return f"{_shown(value)} is not an object"
 
 
-class Media:
+class Media(types.SimpleNamespace):
     """What a tool returns that is no text, alone or in a list with texts: an image, audio, a file."""
 
     def __init__(self, data: bytes, media_type: str) -> None:
         if not (isinstance(data, (bytes, bytearray, memoryview)) and isinstance(media_type, str)):
             raise TypeError(f"Media: data must be bytes, media_type text (got {_shown(data)}, {_shown(media_type)})")
         self.data, self.media_type = bytes(data), media_type
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Media) and (self.data, self.media_type) == (other.data, other.media_type)
-
-    def __hash__(self) -> int:
-        return hash((self.data, self.media_type))
 
     def __repr__(self) -> str:              # and what is said to who cannot see it
         return f"[{self.media_type}, {len(self.data)} bytes]"
@@ -2204,8 +2137,7 @@ class Answer(NamedTuple):
 class ToolResult:
     """What came of one call: `content` is text for the model, `value` and `error` are for the program.
 
-    `reason` is what the model gave as its `toolcall_reason`, or None · `media`: what is no text; `content` has a line
-    for each · `seconds`: how long the call took.
+    `reason`: the call's `toolcall_reason` · `media`: what is no text; `content` has a line for each · `seconds` it took
     """
 
     tool_call_id: str
@@ -2235,69 +2167,67 @@ class _Formats(dict[str, Any]):
         raise ValueError(f"api_format: {cut or f'must be one of {_listed(self)} (got {got})'}")
 
 
-class _Format(types.SimpleNamespace):       # and no NamedTuple: that would read each annotation at import
-    """How one API spells what travels; the chapters of other APIs add their rows to _APIS."""
+class _Format(types.SimpleNamespace):
+    """How an API spells what travels: chat completions here; the chapters of other APIs say what is otherwise."""
 
-    parts: str | None                       # where a message has its calls; None: they are items on their own
-    word: Callable[[str], Any]              # a choice: auto, none or required
-    names: Callable[[list[str]], Any]       # a choice: the tool of this name, or one of these
-    call: Callable[[ToolCall], dict[str, Any]]
-    turn: Callable[[Any, list[ToolCall]], list[dict[str, Any]] | None]      # what was said, as it came; None: not so
-    assistant: Callable[[str, list[dict[str, Any]]], list[dict[str, Any]]]  # of a text and spelled calls
-    results: Callable[[list[ToolResult]], list[dict[str, Any]]]
+    parts: str | None = "tool_calls"        # where a message has its calls; None: they are items on their own
+    word: Callable[[str], Any] = str        # a choice: auto, none or required
+    said: Callable[[str], list[Any]] = staticmethod(lambda text: [])        # the parts that a text is
+    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
     answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
         lambda message: message.get("role") == "tool" and message.get("tool_call_id"))
-    user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
-    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)           # why there is none
-    translated: Callable[[Any, list[Any], str | None], list[Any]] = staticmethod(
-        lambda message, messages, parts: messages)          # into another spelling, that of `parts`
+    no_answer: Callable[[Any], Any] = staticmethod(lambda response: None)   # why there is none
+    translated: Callable[..., list[Any]] = staticmethod(lambda message, messages, parts: messages)
+
+    @staticmethod
+    def names(names: list[str]) -> Any:
+        """Spell the choice of one of these tools."""
+        tools = [{"type": "function", "function": {"name": name}} for name in names]
+        allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
+        return allowed if len(tools) > 1 else tools[0]
+
+    @staticmethod
+    def call(call: ToolCall) -> dict[str, Any]:
+        function = {"name": _legal(call.name), "arguments": _text(call)}
+        return {"id": call.id, "type": "function", "function": function}
+
+    @staticmethod
+    def again(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
+        """Give a part, which is the next of these calls, as it came, but for what no server takes back."""
+        call, function = next(calls), part.get("function")
+        again = {**part, "id": call.id, "type": part.get("type") or "function"}
+        if function is not None:            # else it is none of a function
+            function = function if isinstance(function, dict) else {}
+            arguments = function.get("arguments", "{}")
+            if call.arguments == _CUT:      # an object stays one: Ollama takes nothing else
+                arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
+            again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
+        return again
+
+    @staticmethod
+    def message(said: dict[str, Any], parts: list[Any]) -> list[dict[str, Any]]:
+        """Give what was said as it came, with these parts, without what no server takes back."""
+        message = {"role": "assistant", **said, "tool_calls": parts}
+        if not parts:
+            message["content"] = said.get("content") or ""      # some servers fail on null
+        return [{key: value for key, value in message.items() if key == "content" or value not in (None, [])}]
+
+    @staticmethod
+    def results(results: list[ToolResult]) -> list[dict[str, Any]]:
+        return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
+                 **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}    # Ollama
+                for result in results]
+
+    @staticmethod
+    def pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
+        """Give the images of results, whose messages take only text, as a message of the user."""
+        images = [f"data:{media.media_type};base64,{to_json(media.data)}"
+                  for result in results for media in result.media if media.media_type in _PICTURES]
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in images]
+        return [{"role": "user", "content": parts}] if parts else []
 
 
-_APIS: dict[str, _Format] = _Formats()
-
-
-def _chat_choice(names: list[str]) -> dict[str, Any]:
-    tools = [{"type": "function", "function": {"name": name}} for name in names]
-    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}}
-    return allowed if len(tools) > 1 else tools[0]
-
-
-def _chat_turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
-    """Give the message as it came, but for what no server takes back; None where it is none of chat completions."""
-    if not isinstance(message, dict) or (calls and not message.get("tool_calls")):
-        return None
-    kept = {key: value for key, value in message.items() if key == "content" or value not in (None, [])}
-    if not calls:
-        kept.pop("tool_calls", None)
-        return [{"role": "assistant", **kept, "content": kept.get("content") or ""}]
-    again = [_chat_again(entry, call) for entry, call in zip(message["tool_calls"], calls)]
-    return [{"role": "assistant", **kept, "tool_calls": again}]
-
-
-def _chat_again(entry: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    again, function = {**entry, "id": call.id, "type": entry.get("type") or "function"}, entry.get("function")
-    if isinstance(function, dict):
-        again["function"] = {**function, "name": _legal(call.name)}
-        if call.arguments == _CUT:          # an object stays one: Ollama takes nothing else
-            again["function"]["arguments"] = _CUT if isinstance(function.get("arguments"), str) else _kept(call)
-    elif function is not None:              # nonsense, of which the result says that there is no such tool
-        again["function"] = {"name": _legal(call.name), "arguments": "{}"}
-    return again
-
-
-_APIS["openai-chat"] = _Format(
-    parts="tool_calls", word=str, names=_chat_choice,
-    call=lambda call: {"id": call.id, "type": "function",
-                       "function": {"name": _legal(call.name), "arguments": _text(call)}},
-    turn=_chat_turn,
-    # content "" on purpose: some servers fail on null
-    assistant=lambda text, calls: [{"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}],
-    results=lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         **({"tool_name": _legal(result.name)} if _is_made_up(result.tool_call_id) else {})}     # Ollama
-        for result in results])
-
-
+_APIS: dict[str, _Format] = _Formats({"openai-chat": _Format()})
 # what chapters do where this section does not go on
 _CHAPTERS_DO: dict[str, Callable[..., Any]] = {}
 
@@ -2320,20 +2250,13 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "not", "enum", "const")
 
 def build_tool_schemas(tools: Iterable[Any], *, api_format: str = "openai-chat", think_augment: bool | str = False,
                        strict: bool | None = None) -> list[dict[str, Any]]:
-    """Spell tools as an API wants them, in fresh copies.
+    """Spell tools as an API wants them, in fresh copies, with what their `extra` has for it.
 
-    `think_augment` ("first": the reason before the arguments) and `strict` are for the tools whose metadata
-    leaves them open. What a tool's `extra` has under the api_format is added.
+    `think_augment` ("first": the reason before the arguments) and `strict`: for tools whose metadata leaves them open.
     """
-    return [_copied(schema) for schema in _tool_schemas(tools, api_format, _checked_think(think_augment), strict)]
-
-
-def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | str, strict: bool | None) -> list[Any]:
-    """Spell tools with parts that are not copied."""
-    spell, schemas = _TOOL[api_format], []
+    spell, schemas, think_augment = _TOOL[api_format], [], _checked_think(think_augment)
     for tool in tools:
-        known = tool.metadata
-        parameters = tool.parameters
+        known, parameters = tool.metadata, tool.parameters
         if "$schema" in parameters and api_format in _APIS:
             parameters = _by_chapter("$schema", '"$schema"', SchemaError)(parameters)
         parameters = _object_root(parameters, merged=api_format in _APIS)
@@ -2341,18 +2264,19 @@ def _tool_schemas(tools: Iterable[Any], api_format: str, think_augment: bool | s
         if asked:
             parameters = _with_reason(parameters, first="first" in (asked, think_augment))
         in_words = tool.description or " ".join(re.findall("[^_-]+", tool.name)) or "_"     # some refuse an empty one
-        about, more = {"name": tool.name, "description": in_words}, known.extra.get(api_format)
-        spelled = spell(tool, about, parameters, strict if known.strict is None else known.strict)
-        schemas.append(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled))
+        spelled = spell(tool, {"name": tool.name, "description": in_words}, parameters,
+                        strict if known.strict is None else known.strict)
+        more = known.extra.get(api_format)
+        schemas.append(_copied(_encodable({**spelled, **more} if isinstance(more, Mapping) else spelled)))
     return schemas
 
 
 def _object_root(parameters: dict[str, Any], merged: bool = True) -> dict[str, Any]:
     """Give a schema with its root as the plain object that the APIs want; a call is still checked against the whole."""
     if merged:
-        branched = next((word for word in ("$ref", "allOf", "anyOf", "oneOf") if word in parameters), None)
-        if branched:
-            parameters = _by_chapter("branches-at-the-root", f'"{branched}" at the root', SchemaError)(parameters)
+        for word in ("$ref", "allOf", "anyOf", "oneOf"):
+            if word in parameters:
+                parameters = _by_chapter("branches-at-the-root", f'"{word}" at the root', SchemaError)(parameters)
         parameters = {keyword: value for keyword, value in parameters.items() if keyword not in _NOT_AT_THE_ROOT}
     return dict({"type": "object", "properties": {}, **parameters}, type="object")
 
@@ -2367,13 +2291,10 @@ def _parameters(tool: Any, parameters: dict[str, Any], strict: bool | None) -> d
 
 
 def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-chat") -> Any:
-    """Spell "auto", "none", "required" (or "any"), the name of the one tool to call, or a list of names.
-
-    gemini: as `toolConfig`.
-    """
-    api, word = _APIS[api_format], "required" if choice == "any" else choice
-    if word in ("auto", "none", "required"):
-        return api.word(str(word))
+    """Spell "auto", "none", "required" (or "any"), a tool's name or a list of names; for gemini as `toolConfig`."""
+    api = _APIS[api_format]
+    if choice in ("auto", "none", "required", "any"):
+        return api.word("required" if choice == "any" else choice)
     names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
     if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
         raise ValueError(_NO_CHOICE.format(_shown(choice)))
@@ -2383,9 +2304,9 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
 # --- messages out
 def build_assistant_messages(calls: Iterable[ToolCall], *, api_format: str = "openai-chat") -> list[dict[str, Any]]:
     """Spell calls as the assistant message (openai-responses: the items) that a model would have sent."""
-    calls, api = list(calls), _APIS[api_format]
-    messages: list[dict[str, Any]] = api.assistant("", [api.call(call) for call in calls]) if calls else []
-    return list(map(_encodable, messages))
+    api = _APIS[api_format]
+    spelled = [_encodable(api.call(call)) for call in calls]
+    return api.message({"content": ""}, spelled) if spelled else []
 
 
 def build_tool_result_messages(results: Iterable[ToolResult], *,
@@ -2399,20 +2320,21 @@ def build_tool_result_messages(results: Iterable[ToolResult], *,
 
 _CUT = "{"                                  # stands for arguments that are not to be run: no JSON, so they never are
 _AS_TEXT = "arguments_as_text"              # the key under which a history of objects keeps a text
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def _text(call: ToolCall) -> str:
     return call.arguments if isinstance(call.arguments, str) else _write_json(call.arguments)
 
 
-def _object(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what was wrong with a text is told by the result."""
-    return {} if isinstance(call.arguments, str) else call.arguments
+def _object(call: ToolCall, kept: bool = False) -> dict[str, Any]:
+    """Give the arguments for an API that takes only objects; what is wrong with a text is told by the result.
 
-
-def _kept(call: ToolCall) -> dict[str, Any]:
-    """Give the arguments for a history of objects: a text in one of its own, so that it is never read as {} again."""
-    return {_AS_TEXT: call.arguments} if isinstance(call.arguments, str) else call.arguments
+    `kept`: for a history, where a text stays in an object of its own, so that it is never read as {} again.
+    """
+    if isinstance(call.arguments, str):
+        return {_AS_TEXT: call.arguments} if kept else {}
+    return call.arguments
 
 
 def _legal(text: str, longest: int = 64) -> str:
@@ -2430,8 +2352,8 @@ def _is_made_up(call_id: str) -> bool:
 
 # --- calls in
 # reasons for an end: after being cut short a call without arguments may have had some; what was taken back never runs
-_CUT_SHORT = frozenset(("length", "model_length", "max_tokens", "max_output_tokens",
-                        "model_context_window_exceeded", "incomplete"))
+_CUT_SHORT = frozenset("length model_length max_tokens max_output_tokens model_context_window_exceeded "
+                       "incomplete".split())
 _TAKEN_BACK = frozenset("refusal content_filter safety prohibited_content blocklist recitation spii language "
                         "malformed_function_call unexpected_tool_call too_many_tool_calls".split())
 _PAUSED = "pause_turn"                      # Anthropic, in the middle of its own tools: it goes on when asked again
@@ -2449,24 +2371,20 @@ def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[To
     return _read_calls(response, api_format)[1]
 
 
-def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall]]:
-    """Give (the format to answer in, the calls)."""
+def _read_calls(response: Any, api_format: str | None = None) -> tuple[str, list[ToolCall], Any, set[str]]:
+    """Give (the format to answer in, the calls, the message that holds them, why it ended)."""
     if api_format is not None:
         _APIS[api_format]                   # raises where there is none
     calls = _chat_calls(response)
     if calls is not None:                   # most often
-        return api_format or "openai-chat", calls
-    return _calls_in(*_message_in(_on_the_wire(response)), api_format)
-
-
-def _calls_in(message: Any, reasons: set[str], api_format: str | None = None) -> tuple[str, list[ToolCall]]:
-    """Give (the format to answer in, the calls) of a message on the wire that ended for these reasons."""
+        return api_format or "openai-chat", calls, response, set()
+    message, reasons = _message_in(_on_the_wire(response))
     spelled, calls = "openai-chat", _chat_calls(message)
     if calls is None:
         spelled, calls = _by_chapter("other-calls", f"{_shown(message)} is spelled so that it")(message, api_format)
-    taken_back, cut_short = reasons & _TAKEN_BACK, reasons & _CUT_SHORT
-    return api_format or spelled, [
-        replace(call, arguments=_CUT) if taken_back or (cut_short and not call.arguments) else call for call in calls]
+    if unfit := reasons & _TAKEN_BACK or reasons & _CUT_SHORT:
+        calls = [replace(call, arguments=_CUT) if unfit & _TAKEN_BACK or not call.arguments else call for call in calls]
+    return api_format or spelled, calls, message, reasons
 
 
 def _chat_calls(said: Any) -> list[ToolCall] | None:
@@ -2478,12 +2396,10 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
     calls = []
     try:
         for entry in entries:
-            if type(entry) is dict:
+            if not isinstance(entry, ToolCall):
                 function = entry["function"]
                 arguments = function["arguments"] if len(function) > 1 else None
                 entry = _made_call(entry.get("id"), function["name"], arguments)
-            elif not isinstance(entry, ToolCall):
-                return None
             calls.append(entry)
     except (AttributeError, LookupError, TypeError):
         return None
@@ -2509,8 +2425,6 @@ def _on_the_wire(thing: Any, around: tuple[int, ...] = ()) -> Any:
         return {_printable(str(key)): _on_the_wire(each, around) for key, each in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [_on_the_wire(each, around) for each in thing]
-    if isinstance(thing, bytes):
-        return to_json(thing)
     _check_copy(thing)
     return _on_the_wire(_by_chapter("sdk-object", f"a {type(thing).__name__}")(thing), around)
 
@@ -2544,26 +2458,19 @@ def _at(thing: Any, key: str) -> Any:
 
 def _text_in(message: Any) -> str:
     content = _at(message, "content")
-    parts = content if isinstance(content, list) else ()
-    texts = [content] if isinstance(content, str) else [
-        part if isinstance(part, str) else _at(part, "text") for part in parts]
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else _at(part, "text") for part in parts]
     return "".join(text for text in texts if isinstance(text, str))
 
 
 # --- turns: what a model answered, for the history
 def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list[ToolCall], bool]:
-    """Give (the messages to append, the calls, each with an id of its own, whether it was the last) of any answer.
-
-    The message is appended as it came, but for what an API would not take back. What is spelled otherwise is
-    translated. An answer that failed, or was blocked, is a ToolRegError.
-    """
+    """Give (the messages to append, the calls, each with an id of its own, whether it was the last) of any answer."""
     api, answer = _APIS[api_format], _on_the_wire(answer)
     if (why := api.no_answer(answer)) is not None:
         raise ToolRegError(f"the model gave no answer: {_shown(why)}")
     try:
-        message, reasons = _message_in(answer)
-        called = _chat_calls(answer)        # which may be a list of calls, of one also
-        spelled, calls = _calls_in(message, reasons) if called is None else ("openai-chat", called)
+        spelled, calls, message, reasons = _read_calls(answer)
         if message == [] or _at(message, "role") not in (None, "assistant", "model"):
             raise TypeError(_UNREADABLE.format("no assistant message", _shown(message)))
     except TypeError as error:
@@ -2572,10 +2479,16 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     for at, call in enumerate(calls):
         calls[at] = replace(call, id=_fresh_id()) if call.id in used else call
         used.add(call.id)
-    messages = api.turn(message, calls) if _APIS[spelled].turn is api.turn or not calls else None
-    if messages is None:
-        messages = _APIS[spelled].translated(message, api.assistant(
-            _text_in(message), [api.call(replace(call, arguments=_kept(call))) for call in calls]), api.parts)
+    # as it came, but for what its API would not take back
+    parts = _at(message, api.parts) if api.parts else message if isinstance(message, list) else [message]
+    if parts and (not calls or _APIS[spelled].again is api.again):
+        left = iter(calls)
+        messages = api.message(message, [api.again(part, left) for part in parts] if isinstance(parts, list) else parts)
+    else:                                   # translated
+        said = {"content": _text_in(message)} if calls or not isinstance(message, dict) else message
+        kept = [api.call(replace(call, arguments=_object(call, kept=True))) for call in calls]
+        messages = _APIS[spelled].translated(
+            message, api.message(said, [*api.said(_text_in(message)), *kept]), api.parts)
     return messages, calls, not calls and _PAUSED not in reasons
 
 
@@ -2819,7 +2732,6 @@ _NOT_INJECTED = ('tool "{0}": {1} is in inject=, but the model sets it (write {1
 _STRICT_NEEDS_COERCE = "strict mode spells what is left out as null, which only coerce=True reads back"
 _NO_MEDIA = frozenset({*_SCALARS, dict})    # types of values that are no Media and hold none
 _OPTIONS = ("think_augment", "coerce", "max_workers", "executor", "max_result", "before_call", "after_call")
-_spelled_once = functools.lru_cache(maxsize=16)(_tool_schemas)     # a run's copy of a registry has the same tools
 _clock = time.perf_counter
 
 
@@ -2987,7 +2899,8 @@ class ToolRegistry(_Extended):
         wanted = None if tags is None else frozenset([tags] if isinstance(tags, str) else tags)
         tools = [tool for tool in (self._offered() if name is None else [self[name]])
                  if tool.name not in self._disabled and (wanted is None or wanted.intersection(tool.metadata.tags))]
-        return [_copied(each) for each in _spelled_once(tuple(tools), api_format, self.think_augment, strict)]
+        spelled = _spelled_once(tuple(tools), api_format, self.think_augment, strict)
+        return [_copied(schema) for schema in spelled]
 
     def _offered(self) -> list[Tool]:
         return [tool for tool in self if tool.name not in self._disabled]
@@ -3099,9 +3012,14 @@ class ToolRegistry(_Extended):
 
     def respond(self, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
         """Run the calls in an assistant message and give the tool messages, spelled as the message is."""
-        api_format, calls = _read_calls(response, api_format)
+        api_format, calls, _, _ = _read_calls(response, api_format)
         results = self._execute(calls)
         return _APIS[api_format].results(results) if results else []
+
+
+@functools.lru_cache(maxsize=16)            # for all registries: the copy for a run has the same tools
+def _spelled_once(tools: tuple[Tool, ...], api_format: str, think: bool | str, strict: bool | None) -> list[Any]:
+    return build_tool_schemas(tools, api_format=api_format, think_augment=think, strict=strict)
 
 
 def _checked_count(option: str, count: Any, *others: Any) -> Any:
@@ -3208,7 +3126,8 @@ def agent_loop(model: Model, messages: Messages, registry: ToolRegistry, *, max_
     """Let a model and its tools talk until it answers without a call; yield every new message.
 
     `model`: any callable(messages=, tools=, tool_choice=) that gives an assistant message (a dict or an SDK's object);
-    tools and tool_choice come in the wire shape, and are left out where there are no tools. A turn is one
+    tools and tool_choice come in the wire shape, and are left out where there are no tools; where it has a true
+    `sees_images`, chat completions show it the images of results in a user message after them. A turn is one
     call of the model and the tool calls in its answer. `tool_choice`: "auto", "none", "required", a tool's name or
     a list of names; all but the first two hold until a call fitted. `api_format`: the model's own, else openai-chat.
     Messages that end in unanswered calls are resumed: these run first (again, where a process died in them), so
@@ -3304,6 +3223,8 @@ class _Run:
 
     def append_results(self, results: list[ToolResult]) -> list[dict[str, Any]]:
         new = build_tool_result_messages(results, api_format=self.api_format)
+        if getattr(self.model, "sees_images", False):
+            new += self.api.pictures(results)
         self.history += new
         return new
 
@@ -3682,7 +3603,7 @@ async def _aexecute_tool_calls(self: ToolRegistry, calls: Any, *, api_format: st
 
 async def _arespond(self: ToolRegistry, response: Any, *, api_format: str | None = None) -> list[dict[str, Any]]:
     """Do what `respond` does on the running event loop."""
-    api_format, calls = _read_calls(response, api_format)
+    api_format, calls, _, _ = _read_calls(response, api_format)
     results = await _aexecute(self, calls)
     return _APIS[api_format].results(results) if results else []
 
@@ -4022,13 +3943,13 @@ _ESCAPES.update({
 
 
 # --- keywords
-def _contains(sub: _Node, node: _Node) -> _Rule:
+def _contains(sub: _Node, node: _Node, marks: bool = True) -> _Rule:
     least, most = node.arguments.get("minContains", 1), node.arguments.get("maxContains", math.inf)
 
     def parts(value: list[Any]) -> list[_Part]:
         fitting: list[_Part] = [(index, item, sub, ()) for index, item in enumerate(value) if sub.judge(item)]
         if least <= len(fitting) <= most:
-            return fitting
+            return fitting if marks else []
         words = f"fewer than {_shown(least)}" if len(fitting) < least else f"more than {_shown(most)}"
         return [(_ITSELF, value, f"{_shown(value)} has {words} items that fit", ())]
     return _Rule(list, parts, _only([list], lambda value: least <= sum(map(sub.fits, value)) <= most))
@@ -4054,7 +3975,7 @@ def _if(test: _Node, node: _Node) -> _Rule:
 def _seen_by(rule: _Rule, value: Any) -> set[Any]:
     """Give the names or indices that a keyword judges in a value that fits."""
     return set().union(*(_seen_in(node, value) if key is _ITSELF else {key} for key, _, node, _ in rule.parts(value)
-                         if not isinstance(node, str))) if rule.marks else set()
+                         if not isinstance(node, str)))
 
 
 _seen_in = _once(lambda node, value: set().union(*(_seen_by(rule, value) for rule in node.rules)))
@@ -4071,32 +3992,8 @@ def _unevaluated(sub: _Node, node: _Node, kind: type, keys: Callable[[Any], Iter
     return rule
 
 
-# Drafts. Before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
-def _old_items(subs: _Node | list[_Node], node: _Node) -> _Rule | None:
-    if not isinstance(subs, list):
-        return _items(subs, node, before="")
-    return _Rule(list, lambda value: [(index, *pair, (index,)) for index, pair in enumerate(zip(value, subs))])
-
-
-def _additional_items(sub: _Node, node: _Node) -> _Rule | None:
-    return _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None
-
-
-def _unmarked_contains(sub: _Node, node: _Node) -> _Rule:
-    rule = _contains(sub, node)
-    rule.marks = False
-    return rule
-
-
-def _dependencies(needs: dict[str, Any], node: _Node) -> _Rule:
-    """Read what is two keywords now: names that are needed too, and schemas."""
-    def parts(value: dict[str, Any]) -> Iterator[_Part]:
-        for name in needs:
-            if name in value and isinstance(needs[name], list):
-                yield from ((other, None, "is missing", (name,)) for other in needs[name] if other not in value)
-            elif name in value:
-                yield _ITSELF, value, needs[name], (name,)
-    return _Rule(dict, parts)
+def _dependent(subs: dict[str, _Node], node: _Node) -> _Rule:
+    return _Rule(dict, lambda value: [(_ITSELF, value, sub, (name,)) for name, sub in subs.items() if name in value])
 
 
 _NAME = "a name"
@@ -4109,54 +4006,53 @@ _FORMS.update({
     "an object of schemas and arrays of strings": lambda argument: isinstance(argument, dict) and all(
         isinstance(need, (dict, bool)) or _are_names(need) for need in argument.values()),
 })
-_NAMES: dict[str, _Row] = {
-    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
-    "$dynamicRef": (_TEXT, _reference)}
-_COUNTS: dict[str, _Row] = {
-    "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
-    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
-        (other, None, "is missing", (name,)) for name in needs if name in value
-        for other in needs[name] if other not in value]))}
-_MORE: dict[str, _Row] = {
-    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
-    "dependentSchemas": (_SCHEMA_MAP, lambda subs, _: _Rule(dict, lambda value: [
-        (_ITSELF, value, subs[name], (name,)) for name in subs if name in value]))}
 _UNEVALUATED: dict[str, _Row] = {           # last, since they look at what all others have judged
     "unevaluatedItems": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, list, lambda value: range(len(value)))),
     "unevaluatedProperties": (_SCHEMA, lambda sub, node: _unevaluated(sub, node, dict, list))}
-_KEYWORDS.update({**_NAMES, **_COUNTS, **_MORE, **_UNEVALUATED})
+_KEYWORDS.update({
+    "$id": ("a URI without a fragment", None), "$anchor": (_NAME, None), "$dynamicAnchor": (_NAME, None),
+    "$dynamicRef": (_TEXT, _reference), "minContains": (_COUNT, None), "maxContains": (_COUNT, None),
+    "dependentRequired": ("an object of arrays of strings", lambda needs, _: _Rule(dict, lambda value: [
+        (other, None, "is missing", (name,)) for name in needs if name in value
+        for other in needs[name] if other not in value])),
+    "contains": (_SCHEMA, _contains), "if": (_SCHEMA, _if), "then": (_SCHEMA, None), "else": (_SCHEMA, None),
+    "dependentSchemas": (_SCHEMA_MAP, _dependent), **_UNEVALUATED})
 # the keywords of each vocabulary that a metaschema can leave out
+_BASIC = {"$schema", "$id", "$ref", "$anchor", "$dynamicAnchor", "$dynamicRef", "$defs", "definitions"}
 _APPLICATORS = {name for name, row in _KEYWORDS.items()
-                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP) and name not in ("$defs", "definitions", *_UNEVALUATED)}
-_BASIC = {"$schema", "$ref", "$defs", "definitions", *_NAMES}
+                if row[0] in (_SCHEMA, _SCHEMAS, _SCHEMA_MAP)} - _BASIC - _UNEVALUATED.keys()
 _VOCABULARIES: dict[str, Collection[str]] = {
     "core": _BASIC, "applicator": _APPLICATORS, "unevaluated": _UNEVALUATED, "format": ["format"], "content": [],
     "meta-data": [], "validation": _KEYWORDS.keys() - _BASIC - _APPLICATORS - _UNEVALUATED.keys() - {"format"}}
 
 
 _SINCE_2020_12 = {"$dynamicRef", "$dynamicAnchor", "prefixItems", *_UNEVALUATED}       # these come last, below
-_SINCE_2019_09 = {"$anchor", "$defs", *_COUNTS, "dependentSchemas"}
+_SINCE_2019_09 = {"$anchor", "$defs", "minContains", "maxContains", "dependentRequired", "dependentSchemas"}
+# before 2020-12 `items` was also what `prefixItems` is now, and `additionalItems` what `items` is after it
 _OLD: dict[str, _Row] = {
     **{keyword: row for keyword, row in _KEYWORDS.items() if keyword not in _SINCE_2020_12},
-    "items": ("a schema or an array of schemas", _old_items), "additionalItems": (_SCHEMA, _additional_items)}
+    "items": ("a schema or an array of schemas", lambda subs, node: (
+        _pairs(subs, node) if isinstance(subs, list) else _items(subs, node, before=""))),
+    "additionalItems": (_SCHEMA, lambda sub, node: (
+        _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None))}
 _Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
 _DIALECTS: dict[str, _Dialect] = {
     DRAFT_2020_12: (_KEYWORDS, False),
     DRAFT_2019_09: ({
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, _unmarked_contains), **_UNEVALUATED}, False),
+        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
     DRAFT_07: ({
         **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependencies)}, True)}
+        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependent)}, True)}
 
 
 def _tuple_of_now(part: Any) -> Any:
     """Say a list in `items` as all APIs take it; a call is still checked against what the draft means."""
     if not (isinstance(part, dict) and isinstance(part.get("items"), list)):
         return part
-    kept = {keyword: argument for keyword, argument in part.items() if keyword not in ("items", "additionalItems")}
-    listed = {"prefixItems": part["items"]} if part["items"] else {}
-    return {**kept, **listed, **({"items": part["additionalItems"]} if "additionalItems" in part else {})}
+    now = {"items": "prefixItems", "additionalItems": "items"}
+    return {now.get(keyword, keyword): argument for keyword, argument in part.items()
+            if (keyword, argument) != ("items", [])}
 
 
 def _in_words_of_now(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -4190,7 +4086,6 @@ class _FullCompiler(_Compiler):
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
         self.homes: dict[int, _Resource] = {}           # by the id of its root
-        self.same: dict[_Home, _Home] = {}              # so that equal homes are one
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4208,13 +4103,14 @@ class _FullCompiler(_Compiler):
         return self.node(schema, (resource, scope), (reference,), later=True)
 
     def node(self, schema: Any, home: _Home, where: tuple[str | int, ...], later: bool = False) -> _Node:
+        if isinstance(schema, list) and where[-2:-1] == ("dependencies",):
+            schema = {"required": schema}
         resource, scope = self.homes.get(id(schema), home[0]), home[1]
         if resource.dynamic:
             scope |= {(name, resource) for name in resource.dynamic.keys() - dict(scope)}
             if len(scope) > 1 and len(self.nodes) > MAX_SCOPED_SCHEMAS:
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
-        home = resource, scope
-        return super().node(schema, self.same.setdefault(home, home), where, later)
+        return super().node(schema, (resource, scope), where, later)
 
     def dialect_of(self, uri: str) -> _Dialect:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
@@ -4242,7 +4138,6 @@ class _FullCompiler(_Compiler):
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
-        self.check_depth(document)
         first = self.resource(document, uri, self.default)
         stack, known = [(document, first)], set()
         while stack:
@@ -4902,11 +4797,12 @@ def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -
     `known` holds what references came to; one that is met again inside itself adds nothing.
     """
     flat = dict(schema) if isinstance(schema, dict) else {}
-    reference = flat.pop("$ref", None)
-    if reference is not None and reference not in known:
+    reference = flat.pop("$ref", "")
+    if reference.partition("/")[0] == "#" and reference not in known:       # nothing is fetched
         known[reference] = {}
-        known[reference] = _flat(_target(root, reference), root, known)
-    groups = [[part] for part in (*flat.pop("allOf", ()), *([] if reference is None else [known[reference]]))]
+        with contextlib.suppress(LookupError):
+            known[reference] = _flat(_pointer(root, reference), root, known)
+    groups = [[part] for part in (*flat.pop("allOf", ()), *filter(None, [known.get(reference)]))]
     groups += [flat.pop(keyword) for keyword in ("anyOf", "oneOf") if keyword in flat]
     for branches in [[_flat(branch, root, known) for branch in group] for group in groups]:
         whole, options = branches[0] if len(branches) == 1 else {}, dict[str, list[Any]]()
@@ -4917,13 +4813,6 @@ def _flat(schema: Any, root: dict[str, Any], known: dict[str, dict[str, Any]]) -
                  "required": [*dict.fromkeys([*flat.get("required", ()), *common])]}
         flat = {**whole, **flat, **{keyword: value for keyword, value in lists.items() if value}}
     return flat
-
-
-def _target(root: dict[str, Any], reference: str) -> Any:
-    try:                                    # nothing is fetched
-        return _pointer(root, reference) if reference.partition("/")[0] == "#" else {}
-    except LookupError:
-        return {}
 
 
 def _any_of(schemas: list[Any]) -> Any:
@@ -5036,7 +4925,7 @@ _CHAPTERS_DO["strict=True"] = _check_strict
 
 # ---------------------------------------------------------------------------
 # spellings: calls that are spelled otherwise, by other APIs, SDKs and libraries
-#    uses 1 7 8
+#    uses 1 3 7 8
 # ---------------------------------------------------------------------------
 # (format to answer in, the key that holds name and arguments, the call's `type`, the arguments' keys), most specific
 # first; an entry of any other type is the provider's own: server_tool_use, web_search_call, mcp_call, …
@@ -5045,9 +4934,9 @@ _SPELLINGS: list[tuple[str, str, tuple[Any, ...], tuple[str, ...]]] = [
     ("openai-chat", "custom", ("custom",), ("input",)),                         # offered by nobody here: it is answered
     ("openai-chat", "", ("function", None), ("args", "arguments")),
 ]
-# a call's `type` -> what is wrong with it, or None: what nobody here answers must be refused, never skipped
-_WAITING: dict[str, Callable[[dict[str, Any]], str | None]] = {}
-_WAITING["tool-call"] = lambda part: "a call of the AI SDK (toolCallId, toolName), which is not read"
+# (a call's `type`, what is wrong with it, where): what nobody here answers must be refused, never skipped
+_WAITING: list[tuple[str, str, Callable[[dict[str, Any]], bool]]] = [
+    ("tool-call", "a call of the AI SDK (toolCallId, toolName), which is not read", bool)]
 _ARGUMENTS_KEYS, _INCOMPLETE = ("arguments", "args", "input"), ("in_progress", "incomplete")
 _OF_MESSAGES = ("role", "content", "parts", "tool_calls", "finishReason", "candidates", "promptFeedback", "output")
 _ABSENT = ("Unset", "NotGiven", "Omit", "Undefined", "UndefinedType", "PydanticUndefinedType")
@@ -5061,15 +4950,17 @@ def _other_calls(message: Any, api_format: str | None) -> tuple[str, list[ToolCa
         entries = [message, *(_list_at(message, "parts") or _list_at(message, "content"))]
     elif not called:
         entries = message if isinstance(message, list) else [message]
-    read = [(entry, _call_in(entry)) for entry in entries]
-    for entry in [entry for entry, found in read if not found]:
-        may_be_else = not called and (of_message or _is_beside_calls(entry))
-        if fault := _unread_call(entry) or ("" if may_be_else else "no tool call"):
+    found = []
+    for entry in entries:
+        if call := _call_in(entry):
+            found.append(call)
+        elif fault := _unread_call(entry) or (
+                "no tool call" if called or not (of_message or _is_beside_calls(entry)) else None):
             raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
-    formats = sorted({found[0] for _, found in read if found})
+    formats = sorted({spelled for spelled, _ in found})
     if len(formats) > 1 and api_format is None:
         raise TypeError(_UNREADABLE.format("calls of several formats", _listed(formats)))
-    return (formats or API_FORMATS)[0], [found[1] for _, found in read if found]
+    return (formats or API_FORMATS)[0], [call for _, call in found]
 
 
 def _list_at(thing: Any, key: str) -> list[Any]:
@@ -5082,8 +4973,11 @@ def _list_at(thing: Any, key: str) -> list[Any]:
 
 def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
     """Read (the format to answer in, the call), or give None for what is no call in a known spelling."""
-    if not isinstance(entry, dict) or _refused(entry):
+    if not isinstance(entry, dict):
         return ("openai-chat", entry) if isinstance(entry, ToolCall) else None
+    for kind, fault, waits in _WAITING:
+        if entry.get("type") == kind and waits(entry):
+            raise TypeError(_UNREADABLE.format(fault, _shown(entry)))
     for api_format, holder, kinds, keys in _SPELLINGS:
         part = entry.get(holder) if holder else entry
         if part is not None and (... in kinds or entry.get("type") in kinds):
@@ -5091,20 +4985,15 @@ def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
             given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
             told = holder or None not in kinds          # else a name and arguments have to tell
             if given in (*keys, None) and (told or None not in (given, part.get("name"))):
-                return api_format, _made_call(*_parts_of_call(entry, part, part.get(given)))
+                call_id = entry.get("call_id") or entry.get("id") or part.get("id")     # `id`: the item's
+                return api_format, _made_call(call_id, part.get("name"), _whole(part.get(given), {**entry, **part}))
     return None
 
 
-def _parts_of_call(entry: dict[str, Any], part: dict[str, Any], arguments: Any) -> tuple[Any, Any, Any]:
-    goes_on = part.get("willContinue") or part.get("will_continue") or entry.get("status") in _INCOMPLETE
-    if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")):
-        arguments = _CUT
-    return entry.get("call_id") or entry.get("id") or part.get("id"), part.get("name"), arguments   # `id`: the item's
-
-
-def _refused(entry: dict[str, Any]) -> str | None:
-    kind = entry.get("type")
-    return _WAITING[kind](entry) if isinstance(kind, str) and kind in _WAITING else None
+def _whole(arguments: Any, call: dict[str, Any]) -> Any:
+    """Give arguments, or what stands for those of which more was to come."""
+    goes_on = call.get("willContinue") or call.get("will_continue") or call.get("status") in _INCOMPLETE
+    return _CUT if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")) else arguments
 
 
 def _is_beside_calls(entry: Any) -> bool:
@@ -5116,14 +5005,13 @@ def _is_beside_calls(entry: Any) -> bool:
 
 def _unread_call(entry: Any) -> str | None:
     """Say what is wrong with what looks like a call, but has no row: Bedrock's `toolUse`, the old `function_call`, …"""
-    if not isinstance(entry, dict) or _refused(entry):
-        return _refused(entry) if isinstance(entry, dict) else None
-    holders, kinds = [row[1] for row in _SPELLINGS], [kind for row in _SPELLINGS for kind in row[2]]
+    kinds, holders = [kind for row in _SPELLINGS for kind in row[2]], [row[1] for row in _SPELLINGS]
     held = [key for key, each in entry.items() if _at(each, "name") is not None
-            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))]
-    unknown = [kind for kind in (entry.get("type"), *(_at(entry[key], "type") for key in held)) if kind not in kinds]
-    cut = next(filter(None, map(_needs_chapter, [*unknown, *(key for key in held if key not in holders)])), None)
-    return cut or ("a call in an unknown spelling" if held or entry.get("type") not in (None, *unknown) else None)
+            and (_needs_chapter(key) or not each.keys().isdisjoint(_ARGUMENTS_KEYS))] if isinstance(entry, dict) else []
+    kind, *others = _at(entry, "type"), *(_at(entry[key], "type") for key in held)
+    unknown = [word for word in (kind, *others) if word not in kinds] + [key for key in held if key not in holders]
+    cut = next(filter(None, map(_needs_chapter, unknown)), None)
+    return cut or ("a call in an unknown spelling" if held or kind not in (None, *unknown) else None)
 
 
 # --- objects of SDKs
@@ -5132,8 +5020,8 @@ def _opened(thing: Any) -> Any:
     kind = type(thing).__name__
     if kind in _ABSENT:
         return None
-    if isinstance(thing, enum.Enum):
-        return thing.value
+    if isinstance(thing, (bytes, enum.Enum)):
+        return to_json(thing)
     if hasattr(thing, "additional_kwargs") or hasattr(thing, "invalid_tool_calls"):
         return _by_chapter("message-of-langchain", "a message of LangChain")(thing)
     if not hasattr(thing, "__dict__"):
@@ -5155,24 +5043,24 @@ def _has_additions(thing: Any) -> bool:
 
 
 # --- turns of other APIs
-# spells a call as it came, but for what no API takes back
-_Again = Callable[["dict[str, Any]", ToolCall], "dict[str, Any]"]
+def _content(result: ToolResult, text: Callable[[str], Any], media: dict[str, Callable[[str, str], Any]]) -> Any:
+    """Spell a result as text, or with what `media` spells (of type and base64) as parts."""
+    parts = [media[each.media_type](each.media_type, to_json(each.data))
+             for each in result.media if each.media_type in media]
+    said = _printable(result.content)
+    return [text(said)] * bool(said.strip()) + parts if parts else said
 
 
-def _turn_of_parts(key: str, role: str, again: _Again) -> Callable[[Any, list[ToolCall]], Any]:
-    """Make what gives a message as it came, with only what the API takes back."""
-    def turn(message: Any, calls: list[ToolCall]) -> list[dict[str, Any]] | None:
-        if not isinstance(message, dict) or key not in message:
-            return None
-        parts = message[key]
-        parts = _mended(parts, calls, again) if isinstance(parts, list) else parts
-        return [{"role": role, key: parts}] if parts else []
-    return turn
+def _if_call(spell: Callable[[dict[str, Any], ToolCall], dict[str, Any]]) -> Callable[[Any, Iterator[ToolCall]], Any]:
+    """Make what gives a part as it came; of a call, the next one without what no API takes back."""
+    return lambda part, calls: spell(part, next(calls)) if _call_in(part) else part
 
 
-def _mended(parts: list[Any], calls: Iterable[ToolCall], again: _Again) -> list[Any]:
-    calls = iter(calls)
-    return [again(part, next(calls)) if _call_in(part) else part for part in parts if not _is_blank(part)]
+def _message_of(role: str, key: str) -> Callable[[Any, Any], list[dict[str, Any]]]:
+    def message(_: Any, parts: Any) -> list[dict[str, Any]]:
+        kept = [part for part in parts if not _is_blank(part)] if isinstance(parts, list) else parts
+        return [{"role": role, key: kept}] if kept else []
+    return message
 
 
 def _is_blank(part: Any) -> bool:
@@ -5187,7 +5075,7 @@ _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
 
 # ---------------------------------------------------------------------------
 # responses: the API of OpenAI's Responses
-#    uses 1 3 8 spellings
+#    uses 1 8 spellings
 # ---------------------------------------------------------------------------
 def _responses_choice(names: list[str]) -> dict[str, Any]:
     tools = [{"type": "function", "name": name} for name in names]
@@ -5195,50 +5083,42 @@ def _responses_choice(names: list[str]) -> dict[str, Any]:
 
 
 # https://platform.openai.com/docs/guides/function-calling: what an output may hold besides text
-_RESPONSES_MEDIA: dict[str, Callable[[str], dict[str, str]]] = {
-    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"),
-                    lambda url: {"type": "input_image", "image_url": url}),
-    "application/pdf": lambda url: {"type": "input_file", "filename": "file.pdf", "file_data": url}}
-
-
-def _responses_output(result: ToolResult) -> Any:
-    text = _printable(result.content)
-    parts = [_RESPONSES_MEDIA[media.media_type](f"data:{media.media_type};base64,{to_json(media.data)}")
-             for media in result.media if media.media_type in _RESPONSES_MEDIA]
-    return [{"type": "input_text", "text": text}] * bool(text.strip()) + parts if parts else text
+_RESPONSES_MEDIA: dict[str, Callable[[str, str], Any]] = {
+    **dict.fromkeys(_PICTURES, lambda kind, data: {"type": "input_image", "image_url": f"data:{kind};base64,{data}"}),
+    "application/pdf": lambda kind, data: {
+        "type": "input_file", "filename": "file.pdf", "file_data": f"data:{kind};base64,{data}"}}
 
 
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
 _APIS["openai-responses"] = _Format(
-    parts=None, word=str, names=_responses_choice,
+    parts=None, names=_responses_choice,
     call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
                        "arguments": _text(call)},
-    turn=lambda items, calls: _mended(items if isinstance(items, list) else [items], calls, lambda item, call: {
-        **item, "call_id": call.id, "name": _legal(call.name),
-        **({"arguments": _CUT} if call.arguments == _CUT else {})}),
-    assistant=lambda text, calls: [{"role": "assistant", "content": text}] * bool(text) + calls,
+    again=_if_call(lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
+                                       **({"arguments": _CUT} if call.arguments == _CUT else {})}),
+    said=lambda text: [{"role": "assistant", "content": text}] * bool(text),
+    message=lambda said, items: items, pictures=lambda results: [],
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _responses_output(result)} for result in results],
+         "output": _content(result, lambda text: {"type": "input_text", "text": text}, _RESPONSES_MEDIA)}
+        for result in results],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
-_WAITING.update(dict.fromkeys(
-    "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split(),
-    lambda item: "a call that nobody here answers"))
-_WAITING["tool_search_call"] = lambda item: (
-    "a call that nobody here answers" if _at(item, "execution") == "client" else None)
-_WAITING["function_call"] = lambda item: (
-    "a call of Gemini's Interactions API, which is not read: ask generateContent"
-    if _at(item, "call_id") is None and isinstance(item.get("arguments"), dict) else None)
+_WAITING.extend([
+    *((kind, "a call that nobody here answers", bool) for kind in (
+        "custom_tool_call computer_call local_shell_call shell_call apply_patch_call mcp_approval_request".split())),
+    ("tool_search_call", "a call that nobody here answers", lambda item: item.get("execution") == "client"),
+    ("function_call", "a call of Gemini's Interactions API, which is not read: ask generateContent",
+     lambda item: item.get("call_id") is None and isinstance(item.get("arguments"), dict))])
 API_FORMATS += ("openai-responses",)
 
 
 # ---------------------------------------------------------------------------
 # anthropic: the API of Anthropic's Messages
-#    uses 1 2 3 8 spellings
+#    uses 1 2 8 spellings
 # ---------------------------------------------------------------------------
 # https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
 _ANTHROPIC_LACKS = frozenset("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split())
@@ -5255,21 +5135,25 @@ def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any]
 
 
 def _refers_to_itself(schema: dict[str, Any]) -> bool:
-    leads_back: dict[str, bool] = {}        # True also while it is looked at: then the way led back
-
-    def any_in(part: Any) -> bool:
-        return any(map(follow, re.findall(r'"\$ref": "([^"]*)"', _write_json(part))))
-
-    def follow(reference: str) -> bool:
-        if reference not in leads_back:
-            leads_back[reference] = True
-            leads_back[reference] = any_in(_pointer(schema, reference))
-        return leads_back[reference]
-    return any_in(schema)
+    """Tell whether references lead in a ring; one that leads to no definition counts as one to the root."""
+    import graphlib
+    parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
+    parts["#"] = {keyword: value for keyword, value in schema.items() if keyword != "$defs"}
+    graph = {place: [reference if reference in parts else "#" for reference in
+                     re.findall(r'"\$ref": "([^"]*)"', _write_json(part))] for place, part in parts.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError:
+        return True
+    return False
 
 
 def _anthropic_names(call: ToolCall) -> dict[str, str]:
     return {"id": _legal(call.id, 256), "name": _legal(call.name)}
+
+
+def _anthropic_text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
 
 
 def _anthropic_choice(names: list[str]) -> dict[str, str]:
@@ -5279,16 +5163,10 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
 
 
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
-_ANTHROPIC_MEDIA = {**dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), "image"),
-                    "application/pdf": "document"}
-
-
-def _anthropic_content(result: ToolResult) -> Any:
-    text = _printable(result.content)
-    blocks = [{"type": _ANTHROPIC_MEDIA[media.media_type],
-               "source": {"type": "base64", "media_type": media.media_type, "data": to_json(media.data)}}
-              for media in result.media if media.media_type in _ANTHROPIC_MEDIA]
-    return [{"type": "text", "text": text}] * bool(text.strip()) + blocks if blocks else text
+_ANTHROPIC_MEDIA: dict[str, Callable[[str, str], Any]] = {
+    media_type: lambda kind, data: {"type": "document" if kind == "application/pdf" else "image",
+                                    "source": {"type": "base64", "media_type": kind, "data": data}}
+    for media_type in (*_PICTURES, "application/pdf")}
 
 
 _TOOL["anthropic"] = _anthropic_tool
@@ -5296,12 +5174,12 @@ _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
     names=_anthropic_choice,
     call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
-    turn=_turn_of_parts("content", "assistant", lambda block, call: {
-        **block, **_anthropic_names(call), "input": _kept(call)}),
-    assistant=lambda text, calls: [
-        {"role": "assistant", "content": [{"type": "text", "text": text}] * bool(text) + calls}] * bool(text or calls),
+    again=_if_call(lambda block, call: {**block, **_anthropic_names(call), "input": _object(call, kept=True)}),
+    said=lambda text: [_anthropic_text(text)], message=_message_of("assistant", "content"),
+    pictures=lambda results: [],
     results=lambda results: [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256), "content": _anthropic_content(result),
+        {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256),
+         "content": _content(result, _anthropic_text, _ANTHROPIC_MEDIA),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
@@ -5360,10 +5238,9 @@ _APIS["gemini"] = _Format(
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
     names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
     call=lambda call: _gemini_call(call, _object(call)),
-    turn=_turn_of_parts("parts", "model", lambda part, call: {
-        **{key: part[key] for key in part if key != "function_call"}, **_gemini_call(call, _kept(call))}),
-    assistant=lambda text, calls: [
-        {"role": "model", "parts": [{"text": text}] * bool(text) + calls}] * bool(text or calls),
+    again=_if_call(lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
+                                       **_gemini_call(call, _object(call, kept=True))}),
+    said=lambda text: [{"text": text}], message=_message_of("model", "parts"), pictures=lambda results: [],
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
@@ -5398,11 +5275,13 @@ def _without_union(schema: Any) -> Any:
 
 _TOOL["ollama"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
-_APIS["ollama"] = _Format(**vars(_APIS["openai-chat"]) | {
-    "call": lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
-    "results": lambda results: [
+_APIS["ollama"] = _Format(
+    call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
+    results=lambda results: [
         {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         "tool_name": _legal(result.name)} for result in results]})
+         "tool_name": _legal(result.name)} for result in results],
+    pictures=lambda results: [{"role": "user", "content": "", "images": [
+        part["image_url"]["url"].partition(",")[2] for part in said["content"]]} for said in _Format.pictures(results)])
 API_FORMATS += ("ollama",)
 
 
@@ -5432,10 +5311,10 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    kind, chunk_held, data_held = (
-        chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None) for key in ("type", "chunk", "data"))
-    held = chunk_held if kind == "chunk" else data_held
-    event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
+    kind, *held = (chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None)
+                   for key in ("type", "chunk", "data"))
+    inner = held[kind != "chunk"]
+    event = _on_the_wire(chunk if isinstance(inner, (str, type(None))) else inner)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -5464,117 +5343,105 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
         return old + new
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
-    if isinstance(old or [], list) and isinstance(new, list):
+    if isinstance(old, (list, type(None))) and isinstance(new, list):
         items = list(old or ())
         for item in new:
-            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
-            if at is None:
-                items.append(item)
-            else:
-                items[at] = _added(items[at], item)
+            at = next((at for at, of in enumerate(items) if _goes_on(of, item, items[at + 1:])), len(items))
+            items[at:at + 1] = [_added(of, item) for of in items[at:at + 1]] or [item]
         return items
     return old if new in (None, "") and old is not None else new
 
 
-def _is_piece(item: Any, of: Any, last: bool) -> bool:
+def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
-    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+    if not (isinstance(of, dict) and isinstance(item, dict)):
         return False
-    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
-        return False
-    if item.get("index") is not None or of.get("index") is not None:
-        return item.get("index") == of.get("index")
-    return last and not of.get("signature") and any(key in of for key in _PIECES)
+    ids = {each.get("id") for each in (of, item)} - {None}
+    is_open = not later and not of.get("signature") and any(key in of for key in _PIECES)
+    return (all(of.get(key) == item.get(key) for key in ("type", "index")) and len(ids) < 2
+            and (is_open or of.get("index") is not None))
 
 
-# --- chat completions
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
-    parts, reason = list[Any](), None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        whole = not choice.get("delta")
-        delta = {**(choice.get("delta") or choice.get("message") or {})}
-        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
-        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
-        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
-        for entry in entries:
-            _add_delta(entry, [] if whole else calls, calls, latest)
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
-    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
-    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
-    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
-    for call in calls:
-        call["id"], function = call["id"] or _fresh_id(), call["function"]
-        given = function["arguments"]       # None: not even an empty text began them, so there may be none
-        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
-        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
-            function["arguments"] = _CUT
-        elif given in (None, ""):
-            function["arguments"] = "{}"
-    return {**message, "tool_calls": calls} if calls else message
+def _to_run(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
+    """Give a call's arguments; what was taken back, or may have been cut before it began, is not to be run."""
+    if is_taken_back or (_says_nothing(arguments) and not all_came):
+        return _CUT
+    return "{}" if arguments in (None, "") else arguments
 
 
 def _says_nothing(arguments: Any) -> bool:
     return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
 
 
-def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
-               latest: dict[Any, dict[str, Any]]) -> None:
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls, parts, reason = list[dict[str, Any]](), list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = {**(choice.get("delta") or choice.get("message") or {}), "role": "assistant"}
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, delta)
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last_is_whole = bool(calls) and _is_whole(calls[-1]["function"]["arguments"])
+    for call in calls:
+        given = call["function"]["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        call["function"]["arguments"] = _to_run(given, reason in _TAKEN_BACK, all_came)
+        call["id"] = call["id"] or _fresh_id()
+        del call["index"]
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _is_whole(arguments: Any) -> bool:
+    return bool(arguments) and isinstance(_arguments_of(arguments), dict)
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
-    delta = entry.pop("function", None) or {}
-    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
-    call = _call_meant(entry["id"], index, name, new, before, latest)
+    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = said.get("name") or "", said.get("arguments")
+    call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
-        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
+        call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = _more_arguments(known["arguments"], new)
-    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
-    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+    said["name"] = known["name"] + (name if name != known["name"] else "")
+    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
+        said["arguments"] = None
+    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
+        known["arguments"] = None
+    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
 
 
-def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
-                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
+                calls: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Find the call that a delta goes on with; None where it begins one.
 
     Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
     says most; without a name nothing begins; a name after the end of the arguments begins a call.
     """
-    there = latest.get(index) if calls else None
-    known = [call for call in calls if call_id and call["id"] == call_id]
+    known = sorted((call for call in calls if call["id"] == call_id != ""), key=lambda call: call["index"] == index)
+    there = [call for call in calls if call["index"] == index][-1:]
     if not name:
-        if known:
-            return there if any(call is there for call in known) else known[-1]
-        return there or (calls[-1] if calls else None)
-    call = there if there and call_id in ("", there["id"] or call_id) else None
-    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
-        call = known[-1]
-    if call is None and index is None and not call_id and calls:
-        call = calls[-1]
+        return next(reversed(known or there or calls), None)
+    if index is None and not call_id:
+        there = there or calls[-1:]
+    there = [call for call in there if call_id in ("", call["id"] or call_id)]
+    if known and (index is None or name == known[-1]["function"]["name"]):
+        there = there or known
+    call = there[-1] if there else None
     function = call["function"] if call else {}
-    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") in ("{}", new)
-    return None if at_end and not repeated and (new or name != function["name"]) else call
-
-
-def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
-
-    Some servers say all of them again at the end.
-    """
-    if new == known and isinstance(_arguments_of(known or "x"), dict):
-        return known
-    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
-        return known
-    if not known or (_says_nothing(known) and not _says_nothing(new)):
-        return new
-    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
+    repeated = bool(known) and function.get("arguments") in ("{}", arguments)
+    ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
+    return None if ended else call
 
 
 # --- the other APIs
@@ -5584,12 +5451,11 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
-            items[at] = {**begun, **event["item"]}
+            items[at] = {**({"status": "in_progress"} if str(kind).endswith("added") else {}), **event["item"]}
         elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
+            items[at] = _added(items[at], {"arguments": event["delta"]})
         elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+            items[at] = _added(items[at], {"content": [{"type": "output_text", "text": event["delta"]}]})
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
@@ -5597,28 +5463,25 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
-    blocks: dict[int, dict[str, Any]] = {}
+    blocks: dict[Any, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
         kind, at, delta = event.get("type"), event.get("index"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
+        reason = delta.pop("stop_reason", None) or event.get("stop_reason") or reason
+        if "content_block" in event:
+            blocks[at] = event["content_block"]
         elif kind == "content_block_delta":
-            more = {key: value for key, value in delta.items() if key not in ("type", "citation")}
-            blocks[event["index"]].update(_added(blocks[event["index"]], {
-                **more, **({"citations": [delta["citation"]]} if "citation" in delta else {})}))
+            cited = {"citations": [delta.pop("citation")]} if "citation" in delta else {}
+            blocks[at] = _added(blocks[at], {**delta, **cited, "type": None})
         elif kind == "content_block_stop":
             stopped.add(at)
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
-        text = block.pop("partial_json", "").strip()
-        ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
-        if reason in _TAKEN_BACK and "input" in block:
-            block["input"] = _CUT
+        given = block.pop("partial_json", "").strip() or block.get("input")
+        if "name" in block:
+            all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came)).arguments
     goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
@@ -5632,11 +5495,13 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         begun = last.get("functionCall") or {}
         if {"text"} <= part.keys() == last.keys() <= {"text", "thought"}:
             part = {**parts.pop(), "text": last["text"] + part["text"]}
-        elif call is not None and begun.pop("willContinue", None):
-            part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
-        if call is not None:
-            pieces = call.pop("partialArgs", ())
-            part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
+        elif call is not None:
+            if begun.pop("willContinue", None):
+                part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun["args"]}
+            call["args"] = call.get("args") or {}
+            for piece in call.pop("partialArgs", ()):
+                call["args"] = _set_in(call["args"], re.findall(_STEP, piece["jsonPath"]), piece)
+            part["functionCall"] = call
         parts.append(part)
     reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
     for call in [part["functionCall"] for part in parts if "functionCall" in part]:
@@ -5645,25 +5510,19 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": "model", "parts": parts}
 
 
-def _with_partial(arguments: Any, pieces: Iterable[dict[str, Any]]) -> Any:
-    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
-    for piece in pieces:
-        steps = [int(at) if at else name or quoted for name, quoted, at in
-                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
-        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
-        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
-    return arguments
+_STEP = r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]"""             # of a path, as `$.a.b[0]`
 
 
-def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+def _set_in(value: Any, steps: list[tuple[str, str, str]], piece: dict[str, Any]) -> Any:
+    """Set what a piece of arguments says at the place that its steps lead to; text is added to text."""
     if not steps:
+        new = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
         return value + new if isinstance(value, str) and isinstance(new, str) else new
-    step, rest = steps[0], steps[1:]
-    if isinstance(step, int):
-        items = list(value or ())
-        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
-        return items
-    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+    (name, quoted, number), *rest = steps
+    known = dict(enumerate(value or ())) if number else {**(value or {})}
+    step = int(number) if number else name or quoted
+    known[step] = _set_in(known.get(step), rest, piece)
+    return list(known.values()) if number else known
 
 
 # the keys that events have, and what puts events together
@@ -5730,7 +5589,7 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
 
 # ---------------------------------------------------------------------------
 # classes: tools from the methods of classes
-#    uses 1 9 10 importers
+#    uses 1 9 10 threads importers
 # ---------------------------------------------------------------------------
 def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
                 exclude: Iterable[str] | None = None) -> ToolList:
@@ -5741,30 +5600,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base)
-                          if base.__module__ != "builtins")             # Python's own methods are no tools
-    methods = [name for name in names
-               if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
+                          if base.__module__ != "builtins" and not name.startswith("_"))    # Python's own are no tools
+    statics = {name: inspect.getattr_static(owner, name, None) for name in names}
+    methods = [name for name in names if _is_method(statics[name])]
     if not methods:
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
-    wanted = _methods_in("include", include, methods) if include is not None else methods
-    unwanted = _methods_in("exclude", exclude or (), methods)
+    wanted = _methods_in(methods if include is None else include, methods)
+    unwanted = _methods_in(exclude or (), methods)
     chosen = [name for name in methods if name in wanted and name not in unwanted]
-    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
-        cls_or_instance = owner()
-    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in chosen])
+    bound = [name for name in chosen if not isinstance(statics[name], (staticmethod, classmethod))]
+    needs_no_values = _caught(lambda: inspect.signature(owner).bind()).error is None and not inspect.isabstract(owner)
+    holder = owner() if cls_or_instance is owner and bound and needs_no_values else cls_or_instance
 
-
-def _needs_no_values(owner: type) -> bool:
-    try:
-        inspect.signature(owner).bind()
-    except (TypeError, ValueError):
-        return False
-    return not inspect.isabstract(owner)
-
-
-def _needs_instance(owner: type, method: str) -> bool:
-    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
+    def make(method: str, name: str) -> Tool:
+        if holder is owner and method in bound:
+            raise ToolDefinitionError(f"needs an instance (write {owner.__name__}(…) for the class)")
+        return Tool.from_function(getattr(holder, method), name=name, metadata=ToolMetadata(source="class"))
+    return _make_tools(owner.__name__, [(name, functools.partial(make, name)) for name in chosen])
 
 
 def _is_method(static: Any) -> bool:
@@ -5773,19 +5625,12 @@ def _is_method(static: Any) -> bool:
             or (callable(static) and hasattr(type(static), "__get__")))
 
 
-def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[str]:
-    wanted = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in wanted if name not in methods]
+def _methods_in(given: Iterable[str], methods: list[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in names if name not in methods]
     if unknown:
-        raise ToolDefinitionError(f"{option}: there is no public method {_listed(unknown)} "
-                                  f"(there are: {_listed(methods)})")
-    return wanted
-
-
-def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
-        raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
-    return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
+        raise ToolDefinitionError(f"there is no public method {_listed(unknown)} (there are: {_listed(methods)})")
+    return names
 
 
 ToolRegistry.register_from_class = _registers(class_tools)
@@ -5824,20 +5669,26 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
         hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
     for parameter, (kinds, needed) in hidden.items():
         if needed and kinds & _FROM_A_GRAPH:
             raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
-    if hidden:
-        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
+        if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}:
+            takes.declared[parameter] = needed
+    takes.declared[_CALL_ID] = False
+    closed = {"additionalProperties": False} if hidden else {}              # nothing hidden is sent
+    ids = [parameter for parameter, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+    metadata = ToolMetadata(source="langchain", tags=frozenset(tool.tags or ()))
+    return Tool(name, tool.description or "", {**parameters, **closed}, _langchain_call(tool, ids), metadata,
+                _binder(takes, _as_it_is, checked=False))
 
 
 def _langchain_parameters(tool: Any) -> dict[str, Any]:
     """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return {**shown}
+        return shown
     said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
     schema: dict[str, Any] = {
         "type": "object", "properties": {}, "additionalProperties": False,
@@ -5855,27 +5706,17 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
-    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
-             for name, notes, needed in rows]
-    return {name: (kinds, needed) for name, kinds, needed in found
-            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+    hidden = {}
+    for name, notes, needed in rows:
+        plain = [typing.get_origin(note) or note for note in notes]
+        classes = [note if isinstance(note, type) else type(note) for note in plain]
+        kinds = {base.__name__ for cls in classes for base in cls.__mro__}
+        if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg")):
+            hidden[name] = kinds, needed
+    return hidden
 
 
-def _classes_of(note: Any) -> tuple[type, ...]:
-    note = typing.get_origin(note) or note
-    return note.__mro__ if isinstance(note, type) else type(note).__mro__
-
-
-def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
-    takes = _Takes({}, {*hidden, _CALL_ID})
-    takes.rest.append(Any)                  # the schema says which names there are
-    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
-                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
-    return _binder(takes, _as_it_is, checked=False)
-
-
-def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
-    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
@@ -5888,36 +5729,26 @@ def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> C
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(await tool.ainvoke(given(arguments)))
+        try:
+            value = await tool.ainvoke(given(arguments))
+        except Exception as error:
+            value = error
+        return _langchain_answer(value)
 
     def invoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(tool.invoke(given(arguments)))
+        outcome = _caught(tool.invoke, given(arguments))
+        return _langchain_answer(outcome.error or outcome.value)
     is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
-@contextlib.contextmanager
-def _tool_exceptions() -> Iterator[None]:
-    """Let the text of a ToolException go to the model as it is."""
-    try:
-        yield
-    except Exception as error:
-        if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
-            raise ToolError(str(error)) from error
-        raise
-
-
-def _is_command(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_command, value))
-    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
-
-
 def _langchain_answer(value: Any) -> Any:
-    """Read a ToolMessage; any other value is the tool's own."""
-    if _is_command(value):
+    """Read a ToolMessage, or what was raised; any other value is the tool's own."""
+    if isinstance(value, BaseException):
+        if any(cls.__name__ == "ToolException" for cls in type(value).__mro__):     # whose text is for the model
+            raise ToolError(str(value)) from value
+        raise value
+    if any(type(each).__module__ == "langgraph.types" for each in (value if isinstance(value, list) else [value])):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
@@ -5932,15 +5763,11 @@ def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
     """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
     return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
              "name": result.name, "status": "error" if result.is_error else "success",
-             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
-            for result in results]
+             **({"artifact": result.value} if _caught(_is_artifact, result).value else {})} for result in results]
 
 
-def _is_artifact(value: Any, content: str) -> bool:
-    try:
-        return value is not None and _is_json(value) and _content_of(value) != content
-    except RecursionError:
-        return False
+def _is_artifact(result: ToolResult) -> bool:
+    return result.value is not None and _is_json(result.value) and _content_of(result.value) != result.content
 
 
 def _message_of_langchain(message: Any) -> dict[str, Any]:
@@ -5965,7 +5792,7 @@ def _with_thoughts(message: Any, messages: list[Any], parts: str | None) -> list
 
 
 _APIS["langchain"] = _Format(**vars(_APIS["openai-chat"]) | {
-    "turn": lambda message, calls: None, "results": _langchain_results, "translated": _with_thoughts})
+    "again": None, "results": _langchain_results, "translated": _with_thoughts})
 _CHAPTERS_DO["message-of-langchain"] = _message_of_langchain
 _SPELLINGS[:0] = [("langchain", "", ("langchain",), ("args",)),
                   ("openai-chat", "", ("tool_call", "invalid_tool_call"), ("args",))]       # a list of calls alone
@@ -5986,7 +5813,6 @@ _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _NOT_IN_HEADER = r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
-_HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
 _REDIRECTS: dict[str, tuple[int, ...]] = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
 _EVENT_FIELDS = {"event": ".*", "data": ".*", "id": r"[^\0]*", "retry": "[0-9]{1,9}"}      # any other field is skipped
 
@@ -6005,25 +5831,22 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """A URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what. No error shows it: it may hold a password."""
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
         from urllib.parse import urljoin
         try:
             found = re.fullmatch(_URL, urljoin(base, url))
         except ValueError:                  # urljoin is as strict, but only here and there
             found = None
-        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-        usual = _PORTS[scheme.lower()]
-        self.host, self.port = host.strip("[]"), int(port or usual)
-        self.path = path if path.startswith("/") else f"/{path}"
-        if not host or self.port > 65_535:
+        if found is None or int(found[3] or 0) > 65_535:
             raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
-
-    def __str__(self) -> str:
-        return self.origin
+        scheme, host, port, path = found[1].lower(), found[2].lower(), found[3], found[4] or ""
+        self.host, self.port = host.strip("[]"), int(port or _PORTS[scheme])
+        self.path = path if path.startswith("/") else f"/{path}"
+        self.address = f"{host}:{self.port}"
+        self.name = self.address.removesuffix(f":{_PORTS[scheme]}")         # as the header `host` has it
+        self.origin = f"{scheme}://{self.name}"
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6036,27 +5859,20 @@ def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) 
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
-@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
-def _tls_context(*_trusted: str | None) -> Any:
-    import ssl
-    return ssl.create_default_context()     # which reads the two variables itself
-
-
 def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
     from base64 import b64encode
     from urllib.parse import unquote
     from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
-    proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
+    proxies, scheme = getproxies_environment(), target.origin.partition(":")[0]
     url = proxies.get(scheme) or proxies.get("all") or ""
-    if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
+    if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?:http://)?(?:(.*)@)?([^@/]+)/?", url, re.IGNORECASE)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
-    user, _, password = (parts[1] or "").partition(":")
-    login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+    login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
+    return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6067,7 +5883,7 @@ def _seconds_to(deadline: float) -> float:
 
 
 def _connected(target: _Target, deadline: float) -> Any:
-    """Give a socket that is connected to one of the addresses of a host."""
+    """Give a socket that is connected to one of the addresses of a host, all of which share the deadline."""
     import socket
     fault = OSError(f"{target.host} has no address")
     for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
@@ -6094,24 +5910,20 @@ class _Wire(io.RawIOBase):
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
 
-    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+    def send(self, first: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{first} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers), "\r\n"]
         self.socket.settimeout(_seconds_to(self.deadline))
-        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+        self.socket.sendall("\r\n".join(lines).encode() + body)
 
     def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
         """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        import ssl
         if tunnel is not None:
-            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
-            self.send("CONNECT", name, {"host": name, **tunnel})
-            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
-            while self.readline(65_536).strip():
-                pass
-            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
-            if status is None or status[1][:1] != b"2":
-                said = first[:80].decode("ascii", "replace").strip()
-                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+            self.send(f"CONNECT {target.address}", {"host": target.address, **tunnel})
+            first, *_ = *iter(lambda: self.readline(65_536).strip(), b""), b""      # and no byte of the server's
+            if not re.match(rb"HTTP/1\.[01] 2", first):
+                raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}")
+        context = ssl.create_default_context()
         self.socket.settimeout(_seconds_to(self.deadline))
         self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
@@ -6130,19 +5942,19 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
     proxy, hello = _proxy_of(target)
-    is_plain, path = target.origin.startswith("http:"), target.path
-    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
+    is_plain, asked = target.origin.startswith("http:"), target.path
+    sent = {**headers, "host": target.name, "connection": "close", "accept-encoding": "identity"}
     if body or method in ("POST", "PUT", "PATCH"):
         sent["content-length"] = str(len(body))
     if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
-        sent, path = sent | hello, target.origin + path
+        sent, asked = sent | hello, target.origin + asked
     try:
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
             if not is_plain:
                 wire.secure(target, hello if proxy else None)
-            wire.send(method, path, sent, body)
+            wire.send(f"{method} {asked}", sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6150,28 +5962,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
             if answer.length:               # read1 does not mind an end that comes too early
                 raise http.client.IncompleteRead(b"", answer.length)
     except TimeoutError as error:
-        raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
+        raise ToolTimeoutError(f"{target.origin}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
-
-
-def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator[bytes]:
-    """Yield what gzip or deflate packed, at most 64 KiB at a time: a few bytes may hold gigabytes."""
-    import zlib
-    unpacker: Any = None
-    try:
-        for piece in pieces:
-            while piece:
-                if unpacker is None or unpacker.eof:        # gzip may come in several parts
-                    is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
-                    unpacker = zlib.decompressobj(-15 if is_raw else 47)
-                if part := unpacker.decompress(piece, 65_536):
-                    yield part
-                piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
-    except zlib.error:
-        raise HttpError(f"{target}: the answer is not {coding}, as it says") from None
-    if unpacker and not unpacker.eof:
-        raise HttpError(f"{target}: the answer was cut short")
+        raise HttpError(f"{target.origin}: {_error_text(error)[:200]}") from error
 
 
 class _Response:
@@ -6179,22 +5972,18 @@ class _Response:
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
-        self.status: int = answer.status
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
-        self.target, self._reason, self._exchange = target, answer.reason[:80], exchange
-
-    def close(self) -> None:
-        self._exchange.close()
+        self.charset: str = answer.headers.get_content_charset("utf-8")
+        self.target, self.status, self.reason = target, int(answer.status), str(answer.reason[:80])
+        self.close, self._exchange = exchange.close, exchange
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, unpacked, as it comes; one that was cut short ends with an HttpError."""
-        pieces: Iterator[bytes] = self._exchange
-        for coding in reversed(re.split(r"[\s,]+", self.headers.get("content-encoding", "").lower())):
-            if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-                raise HttpError(f"{self.target}: the answer is packed with {_shown(coding)}, which nobody asked for")
-            if coding not in ("", "identity"):
-                pieces = _unpacked(pieces, coding.removeprefix("x-"), self.target)
-        yield from pieces
+        """Yield the body as it comes; one that was cut short ends with an HttpError."""
+        coding, origin = self.headers.get("content-encoding", "identity"), self.target.origin
+        for piece in self._exchange:
+            if coding.lower() != "identity":
+                raise HttpError(f"{origin}: the answer is packed by {_shown(coding)}, which nobody asked for")
+            yield piece
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -6203,14 +5992,13 @@ class _Response:
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
-                    raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
+                    raise HttpError(f"{self.target.origin}: the answer is larger than {limit} bytes")
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
         """Read bytes of the body in the charset that the answer names, UTF-8 where it names none that is known."""
-        charset = re.search(r"(?i);\s*charset\s*=\s*[\"']?([\w.:-]+)", self.headers.get("content-type", ""))
         try:
-            return _printable(body.decode(charset[1] if charset else "utf-8", "replace"))
+            return _printable(body.decode(self.charset, "replace"))
         except (LookupError, ValueError):
             return body.decode("utf-8", "replace")
 
@@ -6225,14 +6013,14 @@ class _Response:
                 yield line.decode("utf-8", "replace")
                 line = bytearray(other)
             if len(line) > limit:
-                raise HttpError(f"{self.target}: a line is longer than {limit} bytes")
+                raise HttpError(f"{self.target.origin}: a line is longer than {limit} bytes")
         if line:
             yield line.decode("utf-8", "replace")
 
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._reason}: {self.text_of(body)}"
+        words = f"{self.target.origin} answered {self.status} {self.reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -6245,8 +6033,6 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
     target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
-    if not re.fullmatch(_HEADER_NAME, method):
-        raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
         response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
@@ -6258,9 +6044,9 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
             if before.origin.startswith("https:") and target.origin.startswith("http:"):
-                raise HttpError(f"{before}: redirects from https to http")
-            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, b""
-    raise HttpError(f"{target}: redirected more than {redirects} times")
+                raise HttpError(f"{before.origin}: redirects from https to http")
+            sent, body = _HEADERS, b""
+    raise HttpError(f"{target.origin}: redirected more than {redirects} times")
 
 
 def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, int | None]]:
@@ -7999,13 +7785,12 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 network streams
+#    uses 1 3 7 8 threads streams network
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
 MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
 _PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
-_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
 # what may stand beside Gemini's contents; any other option is one of its generationConfig
 _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
 _USAGE_LOCK = _thread.allocate_lock()
@@ -8014,7 +7799,7 @@ _USAGE_LOCK = _thread.allocate_lock()
 class _Endpoint(types.SimpleNamespace):
     """How one API is asked, and where its answers, and the events of its streams, say what."""
 
-    path: str                               # {} is the model; a version only where base_url has none
+    paths: tuple[str, str]                  # plain and streamed; {} is the model; a version where base_url has none
     key: str                                # the header of the key; {} is the key
     history: str                            # where the messages stand
     usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
@@ -8024,12 +7809,11 @@ class _Endpoint(types.SimpleNamespace):
     body: Callable[[dict[str, Any]], dict[str, Any]] = dict
     headers: dict[str, str] = {}
     streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
 
 
 _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
-        path="/chat/completions", key="authorization: Bearer {}", history="messages",
+        paths=("/chat/completions",) * 2, key="authorization: Bearer {}", history="messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
         usage=("prompt_tokens", "completion_tokens", "total_tokens"),
         message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
@@ -8037,20 +7821,20 @@ _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS
                                    for choice in event.get("choices") or () if not choice.get("index")),
         streamed={"stream": True, "stream_options": {"include_usage": True}}),
     "openai-responses": _Endpoint(
-        path="/responses", key="authorization: Bearer {}", history="input",
+        paths=("/responses",) * 2, key="authorization: Bearer {}", history="input",
         usage=("input_tokens", "output_tokens", "total_tokens"),
         message=lambda answer: [{**item} for item in answer["output"]],
         text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
             _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
     "anthropic": _Endpoint(
-        path="/v1/messages", key="x-api-key: {}", history="messages", system="system",
+        paths=("/v1/messages",) * 2, key="x-api-key: {}", history="messages", system="system",
         headers={"anthropic-version": "2026-10-21"}, body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
         usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
         message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
         text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
     "gemini": _Endpoint(
-        path="/v1/{}:generateContent", key="x-goog-api-key: {}", history="contents", system="systemInstruction",
-        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        paths=("/v1/{}:generateContent", "/v1/{}:streamGenerateContent?alt=sse"), key="x-goog-api-key: {}",
+        history="contents", system="systemInstruction", body=lambda asked: _gemini_body(asked), streamed={},
         usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
                "totalTokenCount"),
         message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
@@ -8101,31 +7885,30 @@ class HttpModel:
     `base_url`: what the API's SDK takes, as https://api.openai.com/v1 · `headers`: sent too, as Azure's api-key ·
     `timeout`: seconds for the answer, all tries and pauses included · `stream`: let the text come in pieces,
     `on_delta` gets each · `retries`: after 429, 5xx and lost connections, unless `on_delta` got text already ·
-    `options`: sent too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
+    `sees_images`: show it the images of results, in chat completions by a user message after them · `options`: sent
+    too, as temperature=0. `usage` counts the tokens of all answers, as input, output and total.
     """
 
     def __init__(self, base_url: str, model: str, *, api_format: str = "openai-chat", api_key: str | None = None,
                  headers: Mapping[str, str] | None = None, timeout: float | None = 60, stream: bool = False,
-                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, **options: Any) -> None:
+                 on_delta: Callable[[str], Any] | None = None, retries: int = 2, sees_images: bool = False,
+                 **options: Any) -> None:
         _APIS[api_format]                   # raises where there is none
         self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
-        self.timeout, self.retries, self.on_delta = timeout, retries, on_delta
+        self.timeout, self.retries, self.on_delta, self.sees_images = timeout, retries, on_delta, sees_images
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
-        self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_Target(self._url))
+        self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
-        words = [value.split()[-1] for value in given.values() if value.strip()]
-        secrets = [re.escape(word) for word in words if len(word) > 7]  # a short one may stand in any text
+        secrets = [re.escape(word) for word in " ".join(given.values()).split() if len(word) > 7]   # not "Bearer"
         self._hidden = functools.partial(re.sub, "|".join(secrets) or "(?!)", "***")
 
     def _url_at(self, base_url: str) -> str:
         from urllib.parse import quote
         place, _, query = base_url.partition("?")
-        path = (self.stream and self._api.stream_path) or self._api.path
-        path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
+        path = self._api.paths[self.stream].format(quote(self.model if "/" in self.model else f"models/{self.model}"))
         place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
         path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
         return place + path + (("&" if "?" in path else "?") + query if query else "")
@@ -8141,10 +7924,6 @@ class HttpModel:
             try:
                 return self._ask(asked, deadline, given_out)
             except HttpError as error:
-                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
-                    del asked["stream_options"]         # some servers refuse it: it is not sent again
-                    self._streamed.pop("stream_options", None)
-                    continue
                 pause = _pause_after(error, tried)
                 if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
                     meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
@@ -8153,7 +7932,7 @@ class HttpModel:
             tried += 1
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
-        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
+        api, asked = self._api, {"model": self.model, **(self._api.streamed if self.stream else {}), **self.options}
         if tools:
             choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
             asked.update(tools=tools, tool_choice=choice)
@@ -8172,8 +7951,9 @@ class HttpModel:
                             body=_write_json(asked).encode("utf-8", "replace"))
         if response.status != 200:
             body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
-            words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
-            raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
+            words = _provider_words(body) or response.reason
+            raise HttpError(f"{self._origin} answered {response.status}: {words}".rstrip(": "), response.status,
+                            response.headers, body.encode()[:MAX_ERROR_BODY])
         events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
         texts = (event[1] or "{}" for event in _sse_events(response.lines()))
         try:
@@ -8186,16 +7966,15 @@ class HttpModel:
                     given_out.append(said)
                     self.on_delta(said)
             else:
-                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
+                if is_stream and all(_reasons_in(event) <= {"in_progress", "queued"} for event in events):
                     raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
         finally:
             response.close()
             self._count(events)
-        message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
         if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
-            message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
-        return message
+            return self._spelled(functools.partial(collect_stream, api_format=self.api_format), events)
+        return self._spelled(self._api.message, events[0])
 
     def _event(self, text: str) -> dict[str, Any]:
         """Read an answer, or an event of one; HttpError where it says that something failed."""
@@ -8244,29 +8023,20 @@ def _pause_after(error: HttpError, tried: int) -> float | None:
 
 def _provider_words(body: str) -> str:
     """Find the message in the body of an error: {"error": {"message": …}}, {"error": …}, {"detail": …} …"""
-    try:
-        value = _read_json(body)
-    except ValueError:
-        value = " ".join(body.split())
+    value = _caught(_read_json, body).value or " ".join(body.split())
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     for key in ("response", "error", "message", "detail"):
-        value = (value.get(key) or value) if isinstance(value, dict) else value
+        value = _at(value, key) or value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
-    """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
-    marks: dict[str, list[str]] = {}        # of each tool
-    for number, tool in enumerate(tools):
-        function = tool.get("function", tool)
-        name = str(function.get("name") or tool.get("type"))
-        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
-        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
-        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
-    meant = [name for name, words in marks.items()
-             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
-    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
+    """Name the tools that an error is about; servers often tell only a number, or that it is about a schema."""
+    names = [str((tool.get("function") or tool).get("name") or tool.get("type")) for tool in tools]
+    numbers = re.findall(r"(?i)(?:tools|declarations)[.\[](\d+)", text)[-1:]        # all of Gemini's are in tools[0]
+    meant = [name for at, name in enumerate(names)
+             if str(at) in numbers or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
