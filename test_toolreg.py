@@ -3121,7 +3121,7 @@ def test_tags_are_a_set_and_one_text_is_one_tag():
 def test_a_tool_built_by_hand_is_checked(options, fault):
     with pytest.raises(ToolDefinitionError) as caught:
         Tool(**{"name": "t", "description": "", "parameters": {}, "func": print, **options})
-    assert str(caught.value) == fault
+    assert str(caught.value) == fault and caught.value.suggestion == ("get_weather" if "name" in options else None)
 
 
 @pytest.mark.parametrize("schema", [{"type": "strin"}, {"required": True}, {"$ref": "#/nowhere"}, {"properties": {"a": 5}}])
@@ -3134,12 +3134,6 @@ def test_properties_without_a_schema_around_them_are_refused():
     with pytest.raises(ToolDefinitionError, match='parameters: city are no keywords .write {"type": "object"'):
         Tool("t", "", {"city": {"type": "string"}}, print)
     assert Tool("t", "", {"not": {"required": ["x"]}}, print) and Tool("t", "", {"properties": {}}, print)
-
-
-def test_an_illegal_name_carries_a_suggestion():
-    with pytest.raises(ToolDefinitionError) as caught:
-        Tool.from_function(lambda: 1)
-    assert caught.value.suggestion == "lambda"
 
 
 def test_a_tool_shares_no_schema_with_its_maker():
@@ -3163,15 +3157,6 @@ def test_a_class_is_refused_with_what_to_write():
         Tool.from_function(dict)
     with pytest.raises(ToolDefinitionError, match="is no function"):
         Tool.from_function(5)
-
-
-def test_the_arguments_text_says_all_that_is_wrong():
-    tool = Tool("get_weather", "", CITY, lambda **arguments: arguments)
-    with pytest.raises(ToolArgumentError) as caught:
-        tool.run({"days": "three", "town": "x"})
-    assert str(caught.value) == ('the arguments do not fit the parameters of "get_weather":\n- city: is missing\n'
-                                 '- days: "three" is not an integer\n- town: is not allowed here (there are: city, days)')
-    assert [error.path for error in caught.value.errors] == [("city",), ("days",), ("town",)]
 
 
 @pytest.mark.parametrize("text, fault", [
@@ -3296,19 +3281,6 @@ def test_a_registry_has_no_name(tools):
         ToolRegistry(tools)
 
 
-@pytest.mark.parametrize("options, fault", [
-    ({"before_call": "x"}, "before_call: must be callable"), ({"after_call": 5}, "after_call: must be callable")])
-def test_hooks_that_are_none_are_refused_at_once(options, fault):
-    with pytest.raises(TypeError, match=fault):
-        ToolRegistry(**options)
-
-
-def test_functions_may_be_registered_together():
-    registry = ToolRegistry()
-    registry.register_all([add, Tool("t", "", {}, print)], namespace="n")
-    assert registry.list_tools() == ["n-add", "n-t"]
-
-
 def test_what_is_given_by_mistake_is_refused():
     with pytest.raises(ToolDefinitionError, match="is no function"):
         ToolRegistry().register(None)
@@ -3318,6 +3290,9 @@ def test_what_is_given_by_mistake_is_refused():
         ToolRegistry().register(add, inject=["b"])
     with pytest.raises(ToolDefinitionError, match="metadata must be a ToolMetadata"):
         ToolRegistry().register(add, metadata={"timeout": 5})
+    for option in ("before_call", "after_call"):
+        with pytest.raises(TypeError, match=f"{option}: must be callable"):
+            ToolRegistry(**{option: 5})
 
 
 @pytest.mark.parametrize("use", [
@@ -3329,21 +3304,14 @@ def test_unknown_names_raise_and_name_what_there_is(use):
     assert str(caught.value) == 'there is no tool "wether" (there are: get_weather, add)'
 
 
-def test_a_long_list_of_tools_is_cut_nearest_first():
-    registry = ToolRegistry(Tool(f"tool_{i}", "", {}, print) for i in range(50))
-    registry.register(Tool("get_weather", "", {}, print))
-    assert registry.invoke("get_wether", {}).content.startswith(
-        'Error: there is no tool "get_wether" (there are: get_weather, ')
-    assert registry.invoke("get_wether", {}).content.endswith(
-        " and 31 more)\nCall a tool that there is, or answer without one.")
-
-
 def test_among_thousands_of_tools_the_nearest_names_are_found_at_once():
     registry = ToolRegistry(Tool(f"find_trains_{number}", "", {}, print) for number in range(5_000))
     registry.register(Tool("get_weather", "", {}, print))
     start = time.perf_counter()
     assert registry.invoke("get_wether", {}).content.startswith(
         'Error: there is no tool "get_wether" (there are: get_weather, ')
+    assert registry.invoke("get_wether", {}).content.endswith(
+        " and 4981 more)\nCall a tool that there is, or answer without one.")
     assert "(there are: find_trains_4321" in registry.invoke("find_train_4321", {}).content
     assert time.perf_counter() - start < 2
 
@@ -3368,11 +3336,6 @@ def test_registering_many_is_all_or_nothing():
 def test_a_made_tool_is_not_made_again(option):
     with pytest.raises(TypeError, match=f'tool "t": only its name and metadata can be changed here .got {option}; '):
         ToolRegistry().register(Tool("t", "", {}, print), **{option: {"a": "b"}})
-
-
-def test_unknown_options_raise():
-    with pytest.raises(TypeError):
-        ToolRegistry().register(add, timeout=3)
 
 
 def test_merge_copies_tools_and_what_is_disabled_and_leaves_the_other_alone():
@@ -3424,15 +3387,6 @@ def test_schemas_are_fresh_filtered_by_tag_and_follow_every_change():
     assert len(registry.get_schemas()) == 1
 
 
-@pytest.mark.parametrize("registry_says", [False, True])
-@pytest.mark.parametrize("tool_says, shown", [(None, None), (True, True), (False, False)])
-def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_says, tool_says, shown):
-    registry = ToolRegistry(think_augment=registry_says)
-    registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
-    properties = registry.get_schemas()[0]["function"]["parameters"]["properties"]
-    assert (TOOLCALL_REASON in properties) == (registry_says if shown is None else shown)
-
-
 @of("strict")
 def test_strict_needs_coercion():
     with pytest.raises(ToolDefinitionError, match="only coerce=True reads back"):
@@ -3472,8 +3426,9 @@ def test_what_a_function_changes_is_not_changed_in_the_call(func, arguments):
     calls, seen = [ToolCall("1", registry.list_tools()[0], arguments)], []
     for results in turns(registry, calls):
         assert not results[0].is_error and seen.pop() == calls[0].arguments == arguments
-    assert invoked(registry.copy(before_call=lambda call, reason: None), calls[0])[0].is_error is False
-    assert seen.pop() == calls[0].arguments == arguments
+    meddled = registry.copy(before_call=lambda call, reason: call.arguments.clear())
+    assert [result.is_error for result in invoked(meddled, calls[0])] == [False] * len(invoked(registry, calls[0]))
+    assert calls[0].arguments == arguments
 
 
 def test_a_call_comes_as_a_tool_call_a_wire_dict_or_a_name():
@@ -3521,6 +3476,7 @@ def test_the_text_for_wrong_arguments_is_this_one():
 - unit: "k" is not one of "c", "f"
 - town: is not allowed here (there are: city, days, unit)
 Fix the arguments and call the tool again."""
+    assert [error.path for error in result.error.errors] == [("city",), ("days",), ("unit",), ("town",)]
 
 
 def test_text_that_is_no_object_is_never_run():
@@ -3587,12 +3543,14 @@ def test_what_after_call_raises_is_raised():
 @pytest.mark.parametrize("value, content", [
     ("北京", "北京"), ("", ""), (None, "null"), ({"a": "é"}, '{"a": "é"}'), ([1, (2, 3)], "[1, [2, 3]]"), (True, "true"),
     (float("nan"), "NaN"), ("\ud800x", "\\ud800x"), (datetime.date(2024, 2, 29), "2024-02-29"), ({1: {2}}, '{"1": [2]}'),
+    (["a", "b"], '["a", "b"]'), ([], "[]"), (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"),
+    (uuid.UUID(int=0), str(uuid.UUID(int=0))), ([datetime.date(2024, 2, 29)], '["2024-02-29"]'),
 ])
 def test_content_is_text_as_it_is_and_everything_else_as_json(value, content):
     registry = ToolRegistry()
     registry.register(lambda: value, name="t")
     result = registry.invoke("t", {})
-    assert result.content == content and not result.is_error and (result.value is value)
+    assert result.content == content and not result.is_error and result.value is value and result.media == ()
 
 
 def test_a_result_without_a_json_form_is_still_a_success():
@@ -3626,12 +3584,6 @@ def test_the_fast_way_to_content_gives_what_the_slow_way_gives(value):
     assert toolreg._content_of(value) == toolreg._printable(expected)
 
 
-def test_a_tool_that_words_its_own_answer_gives_text_and_value():
-    registry = ToolRegistry([])
-    registry.register(lambda: Answer("2 images", [1, 2]), name="t")
-    assert (registry.invoke("t", {}).content, registry.invoke("t", {}).value) == ("2 images", [1, 2])
-
-
 def test_each_call_runs_in_a_copy_of_the_callers_context():
     variable = contextvars.ContextVar("variable", default="unset")
     def touch() -> str:
@@ -3652,36 +3604,7 @@ def threads():
     return threading
 
 
-@of("anthropic")
-def test_a_tool_or_hook_that_changes_its_arguments_changes_nobody_elses():
-    def grow(items: list) -> list:
-        items.append("grown")
-        return items
-    def meddle(call, reason):
-        call.arguments["items"] = "meddled"
-    arguments = {"items": [1]}
-    message = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "grow", "input": {"items": [1]}}]}
-    registry = ToolRegistry([grow], before_call=meddle)
-    assert registry.invoke("grow", arguments).value == [1, "grown"] and arguments == {"items": [1]}
-    registry.respond(message)
-    assert message["content"][0]["input"] == {"items": [1]}
-
-
 # --- the calls of one turn
-def test_a_thousand_calls_keep_their_order_and_ids():
-    registry = ToolRegistry([add])
-    calls = [wire("add", {"a": i}, f"id{i}") for i in range(1000)]
-    for results in turns(registry, calls):
-        assert [(result.tool_call_id, result.value) for result in results] == [(f"id{i}", i) for i in range(1000)]
-
-
-def test_duplicate_ids_and_unknown_tools_harm_nobody():
-    registry = weather_registry()
-    calls = [wire("add", {"a": 1}, "same"), wire("ad", {}, "same"), wire("add", "[", "same"), wire("add", {"a": 4}, "same")]
-    contents = [result.content for result in registry.execute_tool_calls(calls)]
-    assert (contents[0], contents[3]) == ("1", "4") and "there is no tool" in contents[1] and "not a JSON object" in contents[2]
-
-
 def test_iterators_are_made_lists():
     registry = ToolRegistry()
     registry.register(lambda: map(str, range(2)), name="sync")
@@ -3712,31 +3635,12 @@ def test_other_threads_may_register_while_schemas_are_made_and_calls_answered():
     assert faults == [] and len(registry.get_schemas()) == 2
 
 
-def test_what_the_program_forgot_to_inject_is_not_told_to_the_model():
-    secret = contextvars.ContextVar("secret_user")
-    def mine(user: str) -> str:
-        return user
-    registry = ToolRegistry()
-    registry.register(mine, inject={"user": secret})
-    result = registry.invoke("mine", {})
-    assert result.content == 'Error: the tool "mine" cannot be called now.\nGo on without it.'
-    assert isinstance(result.error, LookupError)
-
-
 @pytest.fixture
 def no_threads(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
     monkeypatch.setattr(threading.Thread, "start", refuse)
     monkeypatch.setattr(toolreg, "_WORKERS", {})
-
-
-def test_where_threads_do_not_exist_everything_runs_in_order(no_threads):
-    order = []
-    registry = ToolRegistry()
-    registry.register(lambda x: order.append(x), name="f")
-    registry.execute_tool_calls([wire("f", {"x": i}, str(i)) for i in range(5)])
-    assert order == [0, 1, 2, 3, 4]
 
 
 def boom(x: int) -> int:
@@ -3909,24 +3813,15 @@ def test_a_copy_of_a_subclass_keeps_what_its_constructor_made():
     (["see:", Media(b"abc", "image/png")], "see:\n[image/png, 3 bytes]", ["see:", Media(b"abc", "image/png")]),
     (Answer(["a", Media(b"abc", "image/png")], 7), "a\n[image/png, 3 bytes]", 7),
     (("see:", Media(b"abc", "image/png")), "see:\n[image/png, 3 bytes]", ("see:", Media(b"abc", "image/png"))),
-    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7),
+    (Answer(("a", Media(b"abc", "image/png")), 7), "a\n[image/png, 3 bytes]", 7), (Answer("2 images", [1]), "2 images", [1]),
+    (Answer(["a", "b"], 1), "a\nb", 1),
 ])
 def test_media_reach_the_model_as_a_line_and_the_program_as_they_are(value, content, program):
     registry = ToolRegistry()
     registry.register(lambda: value, name="t")
     for result in invoked(registry, "t", {}):
-        assert (result.content, result.value, result.media) == (content, program, (Media(b"abc", "image/png"),))
-
-
-@pytest.mark.parametrize("value, content", [
-    (Answer("2 images", [1]), "2 images"), (Answer(["a", "b"], 1), "a\nb"), (["a", "b"], '["a", "b"]'), ([], "[]"),
-    (decimal.Decimal("1.50"), "1.50"), (pathlib.PurePosixPath("/a b"), "/a b"), (uuid.UUID(int=0), str(uuid.UUID(int=0))),
-    ([datetime.date(2024, 2, 29)], '["2024-02-29"]')])
-def test_what_json_spells_as_text_comes_without_quotes_at_the_top(value, content):
-    registry = ToolRegistry()
-    registry.register(lambda: value, name="t")
-    assert [(result.content, result.media) for result in invoked(registry, "t", {})] == [(content, ())] * len(
-        invoked(registry, "t", {}))
+        media = (Media(b"abc", "image/png"),) if "[image" in content else ()
+        assert (result.content, result.value, result.media) == (content, program, media)
 
 
 def test_a_result_that_is_too_long_is_cut_and_says_by_how_much():
@@ -3982,10 +3877,11 @@ def test_a_result_says_how_long_its_call_took():
 @pytest.mark.parametrize("registry_says, tool_says, order", [
     ("first", None, [TOOLCALL_REASON, "a", "b"]), (True, "first", [TOOLCALL_REASON, "a", "b"]),
     ("first", True, [TOOLCALL_REASON, "a", "b"]), (True, True, ["a", "b", TOOLCALL_REASON]), ("first", False, ["a", "b"]),
-    (False, "first", [TOOLCALL_REASON, "a", "b"])])
-def test_the_reason_may_be_asked_for_first(registry_says, tool_says, order):
+    (False, "first", [TOOLCALL_REASON, "a", "b"]), (False, None, ["a", "b"]), (False, True, ["a", "b", TOOLCALL_REASON]),
+    (True, None, ["a", "b", TOOLCALL_REASON]), (True, False, ["a", "b"])])
+def test_the_tool_decides_about_the_reason_before_the_registry_does(registry_says, tool_says, order):
     registry = ToolRegistry()
-    registry.enable_think_augment(registry_says)
+    registry.enable_think_augment(registry_says)        # or not, where it says False
     registry.register(add, metadata=ToolMetadata(think_augment=tool_says))
     assert list(registry.get_schemas()[0]["function"]["parameters"]["properties"]) == order
     assert registry.invoke("add", {TOOLCALL_REASON: "why", "a": 1}).reason == "why"
@@ -4052,12 +3948,6 @@ def test_the_loop_runs_to_the_answer_and_leaves_the_callers_list_alone():
     assert len(messages) == 1 and [message["role"] for message in history] == ["user", "assistant", "tool", "assistant"]
     assert history[2]["content"] == "Oslo 1 c" and history[-1]["content"] == "It is fine."
     assert history_faults(history) == []
-
-
-def test_the_loop_is_a_stream_of_new_messages():
-    model = scripted_model([ToolCall("c1", "add", {"a": 1}), ToolCall("c2", "add", {"a": 2})], "done")
-    roles = [message["role"] for message in agent_loop(model, "go", weather_registry())]
-    assert roles == ["assistant", "tool", "tool", "assistant"]
 
 
 def test_a_model_reads_its_errors_and_may_try_again():
@@ -4135,20 +4025,17 @@ def test_the_model_is_given_messages_tools_and_choice():
     registry = weather_registry()
     run_agent(model, "go", registry)
     assert seen == [{"messages": [{"role": "user", "content": "go"}], "tools": registry.get_schemas(), "tool_choice": "auto"}]
-
-
-def test_without_tools_neither_tools_nor_choice_are_sent():
     model, seen = recorder("hello")
     run_agent(model, "go", ToolRegistry())
-    assert list(seen[0]) == ["messages"]
+    assert list(seen[0]) == ["messages"]    # nor a choice without tools
 
 
 @pytest.mark.parametrize("choice, first", [
     ("required", "required"), ("any", "required"), ("add", {"type": "function", "function": {"name": "add"}})])
-def test_a_forced_choice_holds_until_the_first_turn_with_calls(choice, first):
-    model, seen = recorder(ToolCall("1", "add", {"a": 1}), ToolCall("2", "add", {"a": 1}), "ok")
+def test_a_forced_choice_holds_until_a_call_fitted(choice, first):
+    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
     run_agent(model, "go", weather_registry(), tool_choice=choice)
-    assert [asked["tool_choice"] for asked in seen] == [first, "auto", "auto"]
+    assert [asked["tool_choice"] for asked in seen] == [first, first, "auto"]
 
 
 def test_a_model_that_ignores_a_forced_choice_and_answers_is_final():
@@ -4186,26 +4073,12 @@ def test_the_assistant_message_is_kept_as_it_came():
     assert run_agent(scripted_model(reply, "ok"), "go", weather_registry())[1] == reply
 
 
-@pytest.mark.parametrize("error", [ValueError("down"), StopIteration()])
-def test_what_a_model_raises_is_raised(error):
-    def model(**_):
-        raise error
-    with pytest.raises((ValueError, RuntimeError)):
-        run_agent(model, "go", weather_registry())
-
-
 def loops(model, messages, registry, **options):
     """Give the new messages of a run on every path that this copy has; the model is made anew for each."""
     async def alist():
         return [message async for message in aagent_loop(model(), messages, registry, **options)]
     return [list(agent_loop(model(), messages, registry, **options)),
             *([asyncio.run(alist())] if "async" in HERE_ARE else [])]
-
-
-def test_a_choice_is_kept_until_a_call_fitted():
-    model, seen = recorder(ToolCall("1", "add", {}), ToolCall("2", "add", {"a": 1}), "ok")
-    run_agent(model, "go", weather_registry(), tool_choice="required")
-    assert [asked["tool_choice"] for asked in seen] == ["required", "required", "auto"]
 
 
 def test_a_choice_may_be_a_list_of_names():
@@ -4362,73 +4235,6 @@ def test_a_program_may_stop_before_the_calls_run_and_refuse_or_go_on_later():
     assert len(ran) == len(loops(lambda: scripted_model("ok"), [*messages, *refused], registry))
 
 
-# A program that keeps its history in a file, and ends before it is done: nothing in it lives on but the file.
-STOPPED_RUN = """
-import json, os, pathlib, signal, sys
-sys.path.insert(0, sys.argv[1])
-import toolreg
-
-def save(messages):
-    pathlib.Path("store.json").write_text(json.dumps(messages))
-
-def f(n: int) -> str:
-    with open("ran.txt", "a") as log:
-        print(n, file=log)
-    return f"ran {n}"
-
-def model(*, messages, **_):
-    if "ran 1" not in json.dumps(messages):
-        return answers[0]
-    if ends == "crash":
-        os.kill(os.getpid(), signal.SIGKILL)
-    raise ConnectionError("lost")
-
-class Stop(Exception):
-    pass
-
-api_format, ends = sys.argv[2:]
-answers, messages = json.loads(pathlib.Path("answers.json").read_text()), json.loads(pathlib.Path("store.json").read_text())
-loop = toolreg.agent_loop(model, messages, toolreg.ToolRegistry([f]), api_format=api_format)
-try:
-    for message in loop:
-        messages.append(message)
-        save(messages)
-        if ends == "approval" and toolreg.parse_tool_calls(message):
-            loop.throw(Stop())          # of an answer that is several items this is the first: all are in .messages
-except (Stop, ConnectionError) as stop:
-    save(stop.messages)
-"""
-
-
-@pytest.mark.parametrize("api_format", MESSAGE_FORMATS)
-@pytest.mark.parametrize("ends, refused, ran_before", [
-    ("approval", [], []), ("approval", [1], []), ("crash", [], ["0", "1"]), ("lost", [], ["0", "1"])])
-def test_a_run_that_ended_goes_on_from_a_file_and_every_call_is_answered_once(tmp_path, api_format, ends, refused, ran_before):
-    def spelled(*numbers):
-        return build_assistant_messages([ToolCall(f"c{n}", "f", {"n": n}) for n in numbers], api_format=api_format)
-
-    def answered(texts):
-        return build_tool_result_messages([ToolResult(f"c{n}", "f", text, n in refused) for n, text in texts.items()],
-                                          api_format=api_format)
-    user, last = toolreg._APIS[api_format].user("go"), SAID.get(api_format, {"role": "assistant", "content": "done"})
-    answers = [turn if api_format == "openai-responses" else turn[0] for turn in (spelled(0, 1), spelled(2), [last])]
-    store, log = tmp_path / "store.json", tmp_path / "ran.txt"
-    store.write_text(json.dumps([user]), "utf-8")
-    (tmp_path / "answers.json").write_text(json.dumps(answers), "utf-8")
-    run_python("-c", STOPPED_RUN, str(HERE), api_format, ends, cwd=tmp_path, status=-9 if ends == "crash" else 0)
-
-    registry, ran = ToolRegistry(max_workers=1), sorted(log.read_text("utf-8").split()) if log.exists() else []
-    registry.register(lambda n: ran.append(str(n)) or f"ran {n}", name="f")
-    stored = json.loads(store.read_text("utf-8"))
-    assert stored[:1 + len(spelled(0, 1))] == [user, *spelled(0, 1)] and ran == ran_before
-    stored += answered(dict.fromkeys(refused, "Not approved."))
-    todo = iter(answers[1:])
-    assert run_agent(lambda **_: next(todo), stored, registry, api_format=api_format) == [
-        user, *spelled(0, 1), *answered({**dict.fromkeys(refused, "Not approved."), **{
-            n: f"ran {n}" for n in (0, 1) if n not in refused}}), *spelled(2), *answered({2: "ran 2"}), last]
-    assert ran == [n for n in "012" if int(n) not in refused]
-
-
 def test_ids_that_come_again_in_a_later_turn_are_other_calls():
     registry = weather_registry()
     turn = build_assistant_messages([ToolCall("same", "add", {"a": 1})])
@@ -4539,20 +4345,6 @@ def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
     release.set()
 
 
-def test_after_ctrl_c_no_more_calls_are_begun():
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def late() -> None:
-        begun.append(go_on.wait(20))
-    registry = ToolRegistry([stop, late], max_workers=2)
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls([wire("late", {}), wire("stop", {}), *[wire("late", {})] * 20])
-    go_on.set()
-    time.sleep(0.05)
-    assert len(begun) <= 2
-
-
 def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
     begun, go_on = [], threading.Event()
     def stop() -> None:
@@ -4610,7 +4402,10 @@ def test_async_functions_and_generators_run_to_their_end_on_both_paths():
 
     def hidden(x: int):
         return later(x)
-    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3)):
+
+    async def iterates(x: int):
+        return iter(range(x))
+    for func, value in ((later, 3), (agenerate, [0, 1, 2]), (generate, [0, 1, 2]), (hidden, 3), (iterates, [0, 1, 2])):
         tool = Tool.from_function(func)
         assert tool.run({"x": 3}) == value and asyncio.run(tool.arun({"x": 3})) == value
 
@@ -4630,20 +4425,6 @@ def test_hooks_may_be_async_on_both_paths():
     registry = ToolRegistry([add], before_call=hook, after_call=hook)
     assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1 and registry.invoke("add", {"a": 1}).value == 1
     assert seen == ["add"] * 4
-
-
-def test_32_async_tools_that_meet_return():
-    registry = ToolRegistry()
-    arrived = []
-    @registry.register
-    async def meet() -> int:
-        arrived.append(1)
-        while len(arrived) % 32:
-            await asyncio.sleep(0.001)
-        return 1
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert sum(result.value for result in registry.execute_tool_calls(calls)) == 32
-    assert sum(result.value for result in asyncio.run(registry.aexecute_tool_calls(calls))) == 32
 
 
 def test_ctrl_c_in_an_async_tool_passes_through_and_the_next_call_still_works():
@@ -4670,27 +4451,6 @@ def test_an_async_tool_that_calls_async_tools_from_sync_code_is_no_deadlock(thre
         return [result.content for result in registry.execute_tool_calls(calls)] + [registry["leaf"].run({})]
     assert registry.invoke("outer", {}).value == ["1", "2", "1", 1]
 
-
-
-def test_a_cancelled_batch_cancels_its_async_tools():
-    cancelled = []
-    registry = ToolRegistry()
-    @registry.register
-    async def slow() -> None:
-        try:
-            await asyncio.sleep(20)
-        except asyncio.CancelledError:
-            cancelled.append(1)
-            raise
-    async def main():
-        task = asyncio.ensure_future(registry.aexecute_tool_calls([wire("slow", {}, str(i)) for i in range(3)]))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.01)
-    asyncio.run(main())
-    assert cancelled == [1, 1, 1]
 
 
 def test_the_loop_goes_on_while_a_sync_tool_runs():
@@ -4732,28 +4492,6 @@ def test_async_tools_run_in_a_copy_of_the_callers_context():
     calls = [wire("touch", {}, f"touch{i}") for i in range(3)]
     results = [*invoked(registry, calls[0]), *itertools.chain(*turns(registry, calls))]
     assert {result.content for result in results} == {"callers"} and variable.get() == "callers"
-
-
-def test_what_an_async_function_gives_is_made_a_list_where_it_is_an_iterator():
-    async def later() -> Any:
-        return iter([1, 2])
-    assert [result.value for result in invoked(ToolRegistry([later]), "later", {})] == [[1, 2]] * 2
-
-
-def test_a_stop_iteration_of_after_call_is_no_end_of_a_coroutine_either():
-    registry = ToolRegistry([add], after_call=lambda call, result: next(iter(())))
-    with pytest.raises(RuntimeError, match="raised StopIteration"):
-        asyncio.run(registry.ainvoke(wire("add", {"a": 1})))
-
-
-def test_async_tools_run_where_threads_do_not_exist(no_threads, monkeypatch):
-    monkeypatch.setattr(toolreg, "_LOOPS", {})
-    async def later() -> int:
-        await asyncio.sleep(0)
-        return 2
-    registry = ToolRegistry([later, add])
-    assert registry.invoke("later", {}).value == 2
-    assert asyncio.run(registry.ainvoke("add", {"a": 1})).value == 1
 
 
 @settings(max_examples=15)
@@ -4920,13 +4658,6 @@ def test_what_ends_an_async_run_carries_the_messages():
     assert [message["role"] for message in caught.value.messages] == ["user", "assistant", "tool"]
 
 
-@pytest.mark.parametrize("options, error", [
-    ({"max_turns": 0}, ValueError), ({"tool_choice": "nothing"}, ToolNotFoundError), ({"turns": 3}, TypeError)])
-def test_options_of_an_async_run_are_refused_before_the_model_is_asked(options, error):
-    with pytest.raises(error):
-        asyncio.run(arun_agent(lambda **_: pytest.fail("asked"), "go", weather_registry(), **options))
-
-
 # ---------------------------------------------------------------------------
 # extract: a model's answer as a value of a type
 # ---------------------------------------------------------------------------
@@ -5067,18 +4798,6 @@ def test_what_must_be_awaited_more_than_once_is(threads):
             assert registry.invoke("f", {}).value == value == asyncio.run(registry.ainvoke("f", {})).value
 
 
-@of("async")
-def test_hooks_still_work_after_a_timeout():
-    seen, release = [], threading.Event()
-    registry = ToolRegistry(after_call=lambda call, result: seen.append(result.is_error))
-    registry.register(lambda: release.wait(20), name="hang", metadata=ToolMetadata(timeout=0.05))
-    calls = [wire("hang", {}, "1"), wire("hang", {}, "2")]
-    assert all(result.is_error for result in asyncio.run(registry.aexecute_tool_calls(calls)))
-    assert all(result.is_error for result in registry.execute_tool_calls(calls))
-    release.set()
-    assert seen == [True] * 4
-
-
 def test_a_hung_tool_does_not_keep_the_program_alive():
     code = ("import toolreg, time\nr = toolreg.ToolRegistry()\n"
             "r.register(lambda: time.sleep(60), name='hang', metadata=toolreg.ToolMetadata(timeout=0.05))\n"
@@ -5167,13 +4886,6 @@ def test_a_timeout_holds_in_a_sync_call_from_an_async_tool(threads):
     registry.register(outer)
     assert all("did not finish within 0.05 seconds" in result.content for result in invoked(registry, "outer", {}))
     release.set()
-
-
-def test_where_threads_do_not_exist_a_timeout_says_so(no_threads):
-    registry = ToolRegistry()
-    registry.register(add, metadata=ToolMetadata(timeout=1))
-    with pytest.warns(ToolRegWarning, match='the timeout of "add" cannot be kept'):
-        assert registry.invoke("add", {"a": 1}).value == 1
 
 
 @of("async")
