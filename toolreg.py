@@ -2983,8 +2983,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        Several run at once, on daemon threads; a tool with parallel=False runs on this one. An exception that is no
-        Exception (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
+        With the chapter threads several run at once, those with parallel=False on this one. What is no Exception (Ctrl-C,
+        SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         return self._execute(parse_tool_calls(calls, api_format=api_format),
                              _checked_count("max_workers", max_workers, None), _checked_executor(executor))
@@ -3550,8 +3550,8 @@ class _Loop:
         except concurrent.futures.TimeoutError:
             return None if future.cancel() else future.result()
         finally:
-            if tasks and not future.done():
-                self.loop.call_soon_threadsafe(tasks[0].cancel)         # Ctrl-C on the waiting thread
+            if not (future.cancel() or future.done()):      # Ctrl-C on the waiting thread
+                _caught(self.loop.call_soon_threadsafe, lambda: tasks[0].cancel())
 
 
 def _await_on_loop(value: Any, tool: Tool | None = None) -> Any:
