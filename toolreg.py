@@ -2983,8 +2983,8 @@ class ToolRegistry(_Extended):
                            executor: Any = None) -> list[ToolResult]:
         """Answer the calls of one turn: one result per call, in order, whatever happens to each.
 
-        With the chapter threads several run at once, those with parallel=False on this one. What is no Exception (Ctrl-C,
-        SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
+        With the chapter threads several run at once, those with parallel=False on this one. What is no Exception
+        (Ctrl-C, SystemExit) passes through at once and carries `.results`: a ToolResult or None per call.
         """
         return self._execute(parse_tool_calls(calls, api_format=api_format),
                              _checked_count("max_workers", max_workers, None), _checked_executor(executor))
