@@ -12117,7 +12117,7 @@ def test_the_whole_copy_is_the_source_below_a_head_that_says_how_it_was_made(tmp
 
 
 @pytest.mark.parametrize("options, head", [
-    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with threads,importers,network,openapi,trace,cli"),
+    ((), "--with core"), (("--with", "core"), "--with core"), (("--with", "openapi,cli"), "--with resume,threads,importers,network,openapi,trace,cli"),
     (("--without", "cli"), "--without cli"), (("--with", "all", "--without", "mcp, cli"), "--without mcp,cli"),
     (("--without", "core"), "--with all"),
 ])
@@ -12130,8 +12130,8 @@ def test_the_head_of_a_copy_holds_the_command_that_makes_it_anew(options, head, 
 
 @of("network", "openapi", "mcp", "serve", "http")
 @pytest.mark.parametrize("options, told", [
-    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: threads, '),
-    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: threads, '),
+    (["--with", "mcp,nope"], 'vendor: there is no chapter "nope" (there are: resume, '),
+    (["--without", "nope"], 'vendor: there is no chapter "nope" (there are: resume, '),
     (["--without", "network"], 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     (["--with", "mcp", "--without", "network"], 'vendor: "network" cannot be left out (it is used by: mcp)'),
     (["-o", "."], "Is a directory"),
