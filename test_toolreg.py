@@ -10732,7 +10732,7 @@ CHAT_URL = "--base-url http://x --model m"
     (f"chat my_tools.py hi {CHAT_URL} --save list.json", "list.json: holds no messages"),
     ("lesson 2 --mermaid /nowhere/x", "No such file"),
     ("serve my_tools.py --token x", "token: must be visible ASCII text, and goes with http="),
-    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: async, '),
+    ("vendor --with mcp,nope", 'vendor: there is no chapter "nope" (there are: resume, '),
     ("vendor --without network", 'vendor: "network" cannot be left out (it is used by: openapi, mcp, serve, http)'),
     ("vendor --with mcp --without network", 'vendor: "network" cannot be left out (it is used by: mcp)'),
     ("vendor -o .", "Is a directory"),
