@@ -1779,7 +1779,7 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_LISTS = {which + noun for which in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
@@ -5921,7 +5921,7 @@ __all__ += ["HttpError"]
 
 # ---------------------------------------------------------------------------
 # openapi: tools from OpenAPI descriptions
-#    uses 1 2 6 7 9 10 importers network
+#    uses 1 2 7 9 10 importers network
 # ---------------------------------------------------------------------------
 _MEND = "Error: {}\nFix the arguments and call the tool again."
 _ANSWERED = "Error: {}\nIf the arguments are the cause, change them; else go on without it."
