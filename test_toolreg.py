@@ -2044,7 +2044,7 @@ SPHINX = """Do.
             "mode": "Rounding mode."}),
     # text is not a field because a role stands at the beginning of its line
     ("Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.\n\n:rtype: str",
-         "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
+     "Close it.\n\nReturns the\n:class:`Session` and\n:memory: for it.", {}),
     (r"""Do.
 
     :param \*\*more: More.
@@ -2053,12 +2053,12 @@ SPHINX = """Do.
     :Returns: it
     """, "Do.", {"more": "More.", "x": "The x."}),
     # lists of parameters as people write them, too
-    ("Do.\n\nArgs:\n    - x: The\n      x.\n    - `y` (int): The y.\n    - **z**: z",
-         "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
+    ("Do.\n\nArgs:\n    x: The\n      x.\n    `y` (int): The y.\n    **z**: z",
+     "Do.", {"x": "The x.", "y": "The y.", "z": "z"}),
     ("Do.\n\nArgs:\n    city：城市名\n    x - The x.\n    y (int) -- The y.\n    z (dict[str,\n        int]): The z.\n",
-         "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
+     "Do.", {"city": "城市名", "x": "The x.", "y": "The y.", "z": "The z."}),
     ("Do.\n\nArgs:\n    mode: One of:\n    - fast: quick\n    last: It.\n", "Do.",
-         {"mode": "One of:\n- fast: quick", "last": "It."}),
+     {"mode": "One of:\n- fast: quick", "last": "It."}),
     ("Do.\n\nArgs:\n    The name of it.\n\n    x: The x.\n", "Do.\n\nArgs:\nThe name of it.", {"x": "The x."}),
     # a docstring that begins with its section
     ("Args:\n        x: The\n            x.\n        y: The y.\n    ", "", {"x": "The x.", "y": "The y."}),
