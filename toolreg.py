@@ -1810,7 +1810,8 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
         if not lists_parameters and heading.lower() not in _OTHERS:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            unread, *parts = _google_entries(block) if lists_parameters else [""]
+            entries = f"\n{inspect.cleandoc(block)}\n" if lists_parameters else ""
+            unread, *parts = _compiled(_GOOGLE_ENTRY).split(entries)        # then name, text and what follows of each
             texts.update(zip(parts[::3], parts[1::3]))
             description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
         elif lists_parameters:
@@ -1821,14 +1822,6 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
         description = _compiled(_SPHINX_FIELD).sub("", description)
     description = re.sub("\n{3,}", "\n\n", description.strip())
     return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
-
-
-def _google_entries(block: str) -> list[str]:
-    """Give what in a list of parameters is none, then (name, text, what follows) of each."""
-    block = "\n" + inspect.cleandoc(block)
-    if block[1:3] in ("- ", "* ", "+ ", "• "):
-        block = block.replace(block[:3], "\n")
-    return _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
 
 
 def _prose(text: str) -> str:
