@@ -8349,13 +8349,25 @@ def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_f
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
+    import importlib
     place, names = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
-    found = [_found_at(place, names)]
-    if inspect.ismodule(found[0]):
-        held = vars(found[0])
+    folder, file = os.path.split(os.path.abspath(place))
+    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
+    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
+        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
+    sys.path.insert(0, folder)              # as Python does for a script
+    try:
+        module: Any = importlib.import_module(file.removesuffix(".py") if is_path else place)
+        found = [functools.reduce(getattr, filter(None, names.split(".")), module)]
+    except (Exception, SystemExit) as error:
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+    held = vars(module)
+    if is_path and os.path.join(folder, file) not in (held.get("__file__"), *held.get("__path__", ())):
+        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
+    if not names:
         found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
             thing for name, thing in held.items()
-            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == held["__name__"]]
+            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == module.__name__]
     if not found:
         raise ToolRegError(f"{place}: there is no ToolRegistry and no public function in it")
     if len(found) == 1:
@@ -8365,25 +8377,6 @@ def _tools_at(target: str) -> ToolRegistry:
         if fault := _caught(registry.register, thing).error:
             _print_error(f"{place}: left out: {fault}")
     return registry
-
-
-def _found_at(place: str, names: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file or folder, and give it, or what is in it."""
-    import importlib
-    folder, file = os.path.split(os.path.abspath(place))
-    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
-    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
-        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
-    sys.path.insert(0, folder)              # as Python does for a script
-    try:
-        module = importlib.import_module(file.removesuffix(".py") if is_path else place)
-        found = functools.reduce(getattr, filter(None, names.split(".")), module)
-    except (Exception, SystemExit) as error:
-        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
-    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
-    if is_path and os.path.join(folder, file) not in homes:
-        raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
-    return found
 
 
 def _own_lines(error: BaseException | None) -> str:
