@@ -6728,12 +6728,13 @@ class _Link:
     leave: Any                                  # (): end the process or the session
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
-    def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
-        self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
+    def __init__(self, on_notification: Any, on_request: Any) -> None:
+        self.on_notification, self.on_request = on_notification, on_request
         self.ids, self.process = itertools.count(1), os.getpid()
         self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
         self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
+        self.mirrored: _Message = {}            # tool -> header -> the way to the argument that it repeats
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
     def greet(self, deadline: float) -> _Message:
@@ -7043,9 +7044,8 @@ class McpClient:
         import threading
         self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
-        self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
         connector = _connector_of(transport, env or {}, headers or {})
-        self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
+        self._connect = functools.partial(connector, on_notification, on_request)
         self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
@@ -7068,15 +7068,15 @@ class McpClient:
 
     def _rows(self) -> list[tuple[_Message, str]]:
         """Give all rows of the server's list, each with what is wrong with its `x-mcp-header`."""
-        is_new = isinstance(self._linked(), _Http) and self._link.about
-        rows, cursors, cursor, deadline = list[Any](), list[Any](), None, time.monotonic() + self.timeout
+        link, deadline = self._linked(), time.monotonic() + self.timeout
+        rows, cursors, cursor = list[Any](), list[Any](), None
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
             for row in _objects(page.get("tools")):
-                mirrors = self._mirrored[str(row.get("name"))] = {}
-                fault = is_new and _caught(_note_mirrors, mirrors, (), row.get("inputSchema")).error
-                rows.append((row, str(fault or "")))
+                mirrors = link.mirrored[str(row.get("name"))] = _Message()
+                noted = _caught(_note_mirrors, mirrors, (), row.get("inputSchema"))
+                rows.append((row, str(noted.error or "") if link.about and isinstance(link, _Http) else ""))
             cursor = page.get("nextCursor") or None
         return rows
 
