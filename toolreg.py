@@ -1777,7 +1777,7 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_LISTS = {which + noun for which in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_LISTS = {use + noun for use in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
 _OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
            "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
