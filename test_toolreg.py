@@ -277,8 +277,8 @@ def test_a_chapter_can_be_deleted_together_with_those_that_use_it(chapter, tmp_p
 
 def test_the_file_stays_small():
     lengths = sorted((node.end_lineno - node.lineno + 1, node.name) for node in FUNCTIONS)
-    assert len(CORE.splitlines()) <= 3_565
-    assert len(SOURCE.splitlines()) <= 9_220
+    assert len(CORE.splitlines()) <= 3_300
+    assert len(SOURCE.splitlines()) <= 8_500
     assert lengths[-1][0] <= 60, lengths[-5:]
     assert lengths[len(lengths) * 9 // 10][0] <= 30
     assert sum(length for length, _ in lengths) / len(lengths) <= 12
@@ -3641,6 +3641,135 @@ def test_what_needs_a_chapter_that_was_cut_is_refused_with_its_name(tmp_path, mo
     assert result.is_error and '"await" needs the chapter "async" (cut from this copy)' in result.content
 
 
+def test_32_tools_that_meet_return_on_all_paths():
+    barrier = threading.Barrier(32, timeout=10)
+    registry = ToolRegistry()
+    registry.register(lambda: barrier.wait() >= 0, name="meet")
+    calls = [wire("meet", {}, str(i)) for i in range(32)]
+    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
+
+
+def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    seen = set()
+    for _ in range(20):
+        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
+    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
+
+
+def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
+    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(toolreg, "_WORKERS", {})
+    registry = ToolRegistry()
+    registry.register(lambda: threading.current_thread(), name="where")
+    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
+    thread.join(10)
+    assert not thread.is_alive()
+    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
+
+
+def test_a_worker_thread_that_waits_keeps_nothing_alive():
+    class Value:
+        pass
+    registry = ToolRegistry()
+    registry.register(Tool("make", "", {}, Value))
+    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
+    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
+    while any(each() for each in kept) and time.monotonic() < patience:
+        time.sleep(0.001)
+    assert [each() for each in kept] == [None, None]
+
+
+def test_at_most_max_workers_run_at_once():
+    running, most, lock = [0], [0], threading.Lock()
+    def busy() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.002)
+        with lock:
+            running[0] -= 1
+    registry = ToolRegistry([busy], max_workers=3)
+    calls = [wire("busy", {}, str(i)) for i in range(20)]
+    turns(registry, calls)
+    assert 1 < most[0] <= 3
+    for wrong in (0, "3", True):
+        with pytest.raises(ValueError):
+            registry.execute_tool_calls(calls, max_workers=wrong)
+
+
+def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
+    def where() -> int:
+        return threading.get_ident()
+    registry = ToolRegistry([where])
+    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
+    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
+    here = threading.get_ident()
+    for results in turns(registry, calls):
+        assert [result.value == here for result in results] == [True, False, True, False]
+    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
+    assert registry.invoke("where", {}).value == here
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
+    release = threading.Event()
+    def wait() -> None:
+        release.wait(20)
+    registry = ToolRegistry([add, wait])
+    registry.register(raising(stop()), name="stop")
+    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
+    start = time.monotonic()
+    with pytest.raises(stop) as caught:
+        registry.execute_tool_calls(calls)
+    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
+    with pytest.raises(stop):
+        registry.invoke(calls[2])
+    release.set()
+
+
+def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
+    begun, go_on = [], threading.Event()
+    def stop() -> None:
+        raise KeyboardInterrupt
+    def hold() -> None:
+        go_on.wait(20)
+    def late() -> None:
+        begun.append(1)
+    def stays() -> None:
+        time.sleep(0.3)                     # the threads have that long to begin what they must not
+        go_on.set()
+        time.sleep(0.1)
+    registry = ToolRegistry([stop, hold, late], max_workers=2)
+    registry.register(stays, metadata=ToolMetadata(parallel=False))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
+    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
+
+
+def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
+    begun, two = [], threading.Barrier(3)
+
+    def waits(place: int) -> None:
+        begun.append(place)
+        if place < 2:
+            two.wait(10)
+        time.sleep(0.1)
+
+    def stops() -> None:
+        two.wait(10)                        # two run beside it, and eight wait
+        raise KeyboardInterrupt
+    registry = ToolRegistry([waits], max_workers=2)
+    registry.register(stops, metadata=ToolMetadata(parallel=False))
+    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
+    with pytest.raises(KeyboardInterrupt):
+        registry.execute_tool_calls(calls)
+    time.sleep(0.5)
+    assert sorted(begun) == [0, 1]
+
+
 # ---------------------------------------------------------------------------
 # 11. The loop: the message flow
 # ---------------------------------------------------------------------------
@@ -3974,138 +4103,6 @@ def test_without_the_chapter_a_history_that_ends_in_calls_is_refused(tmp_path, m
         core.run_agent(core.scripted_model("ok"), turn, core.ToolRegistry())
     done = core.build_tool_result_messages([core.ToolResult("c", "f", "1")])
     assert core.run_agent(core.scripted_model("ok"), [*turn, *done], core.ToolRegistry())[-1]["content"] == "ok"
-
-
-# ---------------------------------------------------------------------------
-# threads: the calls of one turn at the same time
-# ---------------------------------------------------------------------------
-def test_32_tools_that_meet_return_on_all_paths():
-    barrier = threading.Barrier(32, timeout=10)
-    registry = ToolRegistry()
-    registry.register(lambda: barrier.wait() >= 0, name="meet")
-    calls = [wire("meet", {}, str(i)) for i in range(32)]
-    assert all(result.value is True for result in itertools.chain(*turns(registry, calls)))
-
-
-def test_worker_threads_are_kept_for_the_next_turn(monkeypatch):
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    seen = set()
-    for _ in range(20):
-        seen |= {result.value for result in registry.execute_tool_calls([wire("where", {}, str(i)) for i in range(8)])}
-    assert len(seen) <= 24                  # of 160 calls; one that is about to wait again may be passed over
-
-
-def test_a_worker_thread_that_waits_in_vain_ends(monkeypatch):
-    monkeypatch.setattr(toolreg, "IDLE_SECONDS", 0.02)
-    monkeypatch.setattr(toolreg, "_WORKERS", {})
-    registry = ToolRegistry()
-    registry.register(lambda: threading.current_thread(), name="where")
-    thread = registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value
-    thread.join(10)
-    assert not thread.is_alive()
-    assert registry.execute_tool_calls([wire("where", {}, "1"), wire("where", {}, "2")])[0].value is not thread
-
-
-def test_a_worker_thread_that_waits_keeps_nothing_alive():
-    class Value:
-        pass
-    registry = ToolRegistry()
-    registry.register(Tool("make", "", {}, Value))
-    kept = [weakref.ref(result.value) for result in registry.execute_tool_calls([wire("make", {})] * 2)]
-    patience = time.monotonic() + toolreg.IDLE_SECONDS / 2          # it may still be on its way to wait
-    while any(each() for each in kept) and time.monotonic() < patience:
-        time.sleep(0.001)
-    assert [each() for each in kept] == [None, None]
-
-
-def test_at_most_max_workers_run_at_once():
-    running, most, lock = [0], [0], threading.Lock()
-    def busy() -> None:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        time.sleep(0.002)
-        with lock:
-            running[0] -= 1
-    registry = ToolRegistry([busy], max_workers=3)
-    calls = [wire("busy", {}, str(i)) for i in range(20)]
-    turns(registry, calls)
-    assert 1 < most[0] <= 3
-    for wrong in (0, "3", True):
-        with pytest.raises(ValueError):
-            registry.execute_tool_calls(calls, max_workers=wrong)
-
-
-def test_tools_that_must_not_be_moved_run_on_the_callers_thread():
-    def where() -> int:
-        return threading.get_ident()
-    registry = ToolRegistry([where])
-    registry.register(where, name="stays", metadata=ToolMetadata(parallel=False))
-    calls = [wire("stays", {}, "1"), wire("where", {}, "2"), wire("stays", {}, "3"), wire("where", {}, "4")]
-    here = threading.get_ident()
-    for results in turns(registry, calls):
-        assert [result.value == here for result in results] == [True, False, True, False]
-    assert {result.value for result in registry.execute_tool_calls(calls, max_workers=1)} == {here}
-    assert registry.invoke("where", {}).value == here
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_ctrl_c_in_a_tool_passes_through_at_once_and_carries_the_results(stop):
-    release = threading.Event()
-    def wait() -> None:
-        release.wait(20)
-    registry = ToolRegistry([add, wait])
-    registry.register(raising(stop()), name="stop")
-    calls = [wire("add", {"a": 1}, "1"), wire("wait", {}, "2"), wire("stop", {}, "3")]
-    start = time.monotonic()
-    with pytest.raises(stop) as caught:
-        registry.execute_tool_calls(calls)
-    assert time.monotonic() - start < 10 and caught.value.results[1] is None and len(caught.value.results) == 3
-    with pytest.raises(stop):
-        registry.invoke(calls[2])
-    release.set()
-
-
-def test_after_an_error_on_a_thread_no_more_calls_are_begun_though_one_is_running_here(threads):
-    begun, go_on = [], threading.Event()
-    def stop() -> None:
-        raise KeyboardInterrupt
-    def hold() -> None:
-        go_on.wait(20)
-    def late() -> None:
-        begun.append(1)
-    def stays() -> None:
-        time.sleep(0.3)                     # the threads have that long to begin what they must not
-        go_on.set()
-        time.sleep(0.1)
-    registry = ToolRegistry([stop, hold, late], max_workers=2)
-    registry.register(stays, metadata=ToolMetadata(parallel=False))
-    with pytest.raises(KeyboardInterrupt) as caught:
-        registry.execute_tool_calls([wire(name, {}, name) for name in ("hold", "stop", "late", "late", "stays")])
-    assert begun == [] and [result and result.name for result in caught.value.results] == ["hold", None, None, None, "stays"]
-
-
-def test_after_ctrl_c_on_this_thread_no_call_that_waits_is_begun():
-    begun, two = [], threading.Barrier(3)
-
-    def waits(place: int) -> None:
-        begun.append(place)
-        if place < 2:
-            two.wait(10)
-        time.sleep(0.1)
-
-    def stops() -> None:
-        two.wait(10)                        # two run beside it, and eight wait
-        raise KeyboardInterrupt
-    registry = ToolRegistry([waits], max_workers=2)
-    registry.register(stops, metadata=ToolMetadata(parallel=False))
-    calls = [ToolCall(str(place), "waits", {"place": place}) for place in range(10)] + [ToolCall("x", "stops", {})]
-    with pytest.raises(KeyboardInterrupt):
-        registry.execute_tool_calls(calls)
-    time.sleep(0.5)
-    assert sorted(begun) == [0, 1]
 
 
 # ---------------------------------------------------------------------------
