@@ -8196,7 +8196,7 @@ def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxi
 def test_an_answer_that_is_packed_all_the_same_is_refused_by_name():
     for coding in ("gzip", "br", "Deflate"):
         with serving(http_answer(b"packed", content_encoding=coding)) as (url, _):
-            with pytest.raises(HttpError, match=f'is packed by "{coding}", which nobody asked for'):
+            with pytest.raises(HttpError, match=f'is packed by "{coding}", though nobody asked'):
                 toolreg._request("GET", url).read()
     for whole in (http_answer(b"plain", content_encoding="Identity"), http_answer(content_encoding="gzip")):
         with serving(whole) as (url, _):
@@ -8272,7 +8272,7 @@ def test_lines_do_not_depend_on_how_the_bytes_arrive(data):
     text = "".join(data.draw(st.lists(st.sampled_from(["\r", "\n", "\r\n", "a", "é", "bc"]), max_size=12))).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
     response = object.__new__(toolreg._Response)
-    response.pieces = lambda: (text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)]) if a < b)
+    response.pieces = (text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)]) if a < b)
     assert list(response.lines()) == [line.decode()
                                       for line in text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").splitlines()]
 
