@@ -5769,7 +5769,7 @@ class _Wire(io.RawIOBase):
 
 def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: bytes, deadline: float,
               watch: Callable[[_Wire], Any]) -> Generator[Any, None, None]:
-    """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
+    """Send one request; yield (wire, answer read as far as its headers), then the body as it comes, and whole."""
     import http.client
     proxy, hello = _proxy_of(target)
     is_plain, asked = target.origin.startswith("http:"), target.path
@@ -5787,7 +5787,10 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
             wire.send(f"{method} {asked}", sent, body)
             answer.begin()
             yield wire, answer
+            coding = answer.headers.get("content-encoding", "identity")
             while piece := answer.read1(65_536):
+                if coding.lower() != "identity":
+                    raise HttpError(f"{target.origin}: the answer is packed by {_shown(coding)}, though nobody asked")
                 yield piece
             if answer.length:               # read1 does not mind an end that comes too early
                 raise http.client.IncompleteRead(b"", answer.length)
@@ -5805,21 +5808,13 @@ class _Response:
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
         self.charset: str = answer.headers.get_content_charset("utf-8")
         self.target, self.status, self.reason = target, int(answer.status), str(answer.reason[:80])
-        self.close, self._exchange = exchange.close, exchange
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield the body as it comes; one that was cut short ends with an HttpError."""
-        coding, origin = self.headers.get("content-encoding", "identity"), self.target.origin
-        for piece in self._exchange:
-            if coding.lower() != "identity":
-                raise HttpError(f"{origin}: the answer is packed by {_shown(coding)}, which nobody asked for")
-            yield piece
+        self.close, self.pieces = exchange.close, exchange
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
         body = bytearray()
-        with contextlib.suppress(ToolRegError) if cut else contextlib.nullcontext():
-            for piece in self.pieces():
+        with contextlib.suppress(*[ToolRegError] if cut else []), contextlib.closing(self):
+            for piece in self.pieces:
                 body += piece
                 if len(body) > limit:
                     raise HttpError(f"{self.target.origin}: the answer is larger than {limit} bytes")
@@ -5835,7 +5830,7 @@ class _Response:
     def lines(self, limit: int = MAX_BODY) -> Iterator[str]:
         """Yield the body's lines as they come; a line ends with LF, CR or both, and has at most `limit` bytes."""
         line, after_cr = bytearray(), False
-        for piece in self.pieces():
+        for piece in self.pieces:
             first, *others = re.split(rb"\r\n|\n|\r", piece[1:] if after_cr and piece[:1] == b"\n" else piece)
             after_cr = piece.endswith(b"\r")
             line += first
