@@ -6319,8 +6319,8 @@ class _Schemas:
 
     def __init__(self, root: _Object) -> None:
         self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
-        self.shared: dict[frozenset[str], dict[str, Any]] = {}      # names -> their $defs, for all that need the same
-        self.definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
+        self._shared: dict[frozenset[str], dict[str, Any]] = {}         # names -> their $defs
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
         self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
         self._references: dict[str, str] = {}               # the same -> what it stands for
         self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
@@ -6455,7 +6455,7 @@ class _Schemas:
         self.target(reference)              # or it leads nowhere
         name = _legal_name(reference.rpartition("/")[2])
         if self._references.setdefault(name, reference) != reference:
-            name = _legal_name(reference, distinct=True)
+            name = name[:57] + _legal_name(reference, distinct=True)[-7:]       # with the checksum of the whole
             self._references[name] = reference
         used.append(name)
         return {"$ref": f"#/$defs/{name}"}
@@ -6470,15 +6470,21 @@ class _Schemas:
         """Give the names of all definitions that one needs, itself too."""
         waiting, needed, new = [name], set[str](), dict[str, tuple[Any, list[str]]]()
         for each in waiting if name not in self._needed else ():        # it grows meanwhile
-            if each not in self.definitions and each not in new:
+            if each not in self._definitions and each not in new:
                 inner, self._inside = list[str](), self._references[each]
                 new[each] = self.said(self.target(self._inside), inner, self._inside), inner
-            waiting += () if each in needed else (new.get(each) or self.definitions[each])[1]
+            waiting += () if each in needed else (new.get(each) or self._definitions[each])[1]
             needed.add(each)
         if new:                             # a way may lead back: that it ends is to be known now
             Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
-        self.definitions |= new
+        self._definitions |= new
         return self._needed.setdefault(name, needed)
+
+    def definitions(self, names: frozenset[str]) -> dict[str, Any]:
+        """Give the $defs of these names; tools that need the same share them."""
+        if names not in self._shared:
+            self._shared[names] = {name: self._definitions[name][0] for name in sorted(names)}
+        return self._shared[names]
 
 
 # --- what the program gives to every request
@@ -6777,8 +6783,7 @@ class _Operation:
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
         if needed:
-            schema["$defs"] = self.api.shared.get(names := frozenset(needed)) or self.api.shared.setdefault(
-                names, {each: self.api.definitions[each][0] for each in sorted(names)})
+            schema["$defs"] = self.api.definitions(frozenset(needed))
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
         tool.__dict__.update(name=name, description=self._description(), parameters=schema, func=self.call, bind=None,
                              metadata=ToolMetadata(source="openapi", tags=self.tags, extra={"openapi": {
@@ -6788,8 +6793,8 @@ class _Operation:
 
     def _description(self) -> str:
         texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
-        texts = texts or [f"{self.method} {self.key}"]
-        return "\n\n".join(dict.fromkeys(texts + ["Deprecated."] * (self.node.get("deprecated") is True)))
+        told = ["Deprecated."] if self.node.get("deprecated") is True else []
+        return "\n\n".join(dict.fromkeys([*(texts or [f"{self.method} {self.key}"]), *told]))
 
     def _places(self) -> list[_Place]:
         """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
@@ -6849,6 +6854,7 @@ class _Operation:
 def _answer_in(response: _Response) -> Any:
     if not 200 <= response.status < 300:
         error = response.error()
+        response.close()
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
