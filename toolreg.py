@@ -28,7 +28,7 @@ heading says which. For the message flow alone read 7, 9, 10 and 11.
      5  Reasons: toolcall_reason                11  The loop: the message flow
      6  Functions: what a function takes
 
-Below the core stand chapters; each can be cut, and a copy without it refuses what it would have read:
+Below the core stand chapters. A copy may have some of them alone, and refuses what another would have read:
 async, extract, elsewhere, schema, formats, notes, types, contracts, roots, strict, spellings,
 responses, anthropic, gemini, ollama, streams, importers, classes, langchain, network, openapi,
 find, mcp, serve, http, switch, trace, cli.
@@ -255,7 +255,7 @@ def _read_json(text: str, once: bool = False) -> Any:
     try:
         value, end = decoder.scan_once(text, 0)     # reads most texts, and quicker than decode
     except (ValueError, StopIteration, RecursionError):
-        end = -1                            # white space around it, or a fault to be told below
+        value, end = None, -1               # white space around it, or a fault to be told below
     try:
         value = value if end == len(text) else decoder.decode(text.removeprefix("\ufeff"))
         if len(text) > MAX_DEPTH and text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(value):
@@ -693,7 +693,9 @@ def _choice(subs: list[_Node], node: _Node, at_most: float = math.inf) -> _Rule:
     tables = [sub.usable_table() for sub in subs]
     table, checks = _merged(tables, one_is_enough=True), [*map(_check_of, tables)]
     if at_most == 1:
-        table = dict.fromkeys(table, lambda value: sum(check(value) for check in checks) == 1)
+        def fits_one(value: Any) -> bool:
+            return sum(check(value) for check in checks) == 1
+        table = dict.fromkeys(table, fits_one)
 
     def parts(value: Any) -> list[_Part]:
         fitting: list[_Part] = [(_ITSELF, value, sub, (index,)) for index, sub in enumerate(subs) if sub.judge(value)]
@@ -1196,8 +1198,11 @@ def _writer_of(kind: Any) -> Callable[[Any], Any]:
 # ---------------------------------------------------------------------------
 _Reader = Callable[[Any], Any]
 _TypeRow = Callable[[Any, Any, "_Builder"], "_Form"]
-_REQUIRED = inspect.Parameter.empty         # stands where there is no default
-_SOME_DEFAULT = object()                    # stands for one that is not shown
+_REQUIRED = inspect.Parameter.empty                 # stands where there is no default
+_SOME_DEFAULT = object()                            # stands for one that is not shown
+_INJECTED = object()                                # marks what the program fills in, not the model
+_T = typing.TypeVar("_T")
+Injected = typing.Annotated[_T, _INJECTED]          # write `user: Injected[User]` or `user: Annotated[User, Injected]`
 
 
 def _as_it_is(value: Any) -> Any:
@@ -1212,23 +1217,17 @@ class _Form:            # and no NamedTuple, nor is _Field: that would read each
 
 
 class _Field:
-    """Describe what an object or a function takes by name; a default without JSON form is not shown.
-
-    `notes` are as in Annotated; `make_default` makes one for each call, where the function itself would not.
-    """
+    """Describe what an object or a function takes by name; a default without JSON form is not shown."""
 
     def __init__(self, name: str, annotation: Any, default: Any = _REQUIRED, text: str = "") -> None:
         self.name, self.annotation, self.default, self.text = name, annotation, default, text
-        self.notes: tuple[Any, ...] = ()
-        self.make_default: Callable[[], Any] | None = None
-
-
-class _InjectedMark:
-    """Mark what the program fills in, not the model."""
-
-
-_T = typing.TypeVar("_T")
-Injected = typing.Annotated[_T, _InjectedMark]      # write `user: Injected[User]` or `user: Annotated[User, Injected]`
+        self.notes: tuple[Any, ...] = ()                    # as in Annotated
+        self.make_default: Callable[[], Any] | None = None  # for each call, where the function itself would not
+        if default is not _REQUIRED and hasattr(type(default), "is_required"):      # as pydantic's `Field(...)`
+            self.notes, self.default = (default,), _REQUIRED
+            if not default.is_required():
+                self.default = default.default if default.default_factory is None else _SOME_DEFAULT
+                self.make_default = lambda: default.get_default(call_default_factory=True)
 
 
 # --- readers
@@ -1238,13 +1237,22 @@ def _unfit(*errors: ValidationError | str) -> ToolArgumentError:
     return ToolArgumentError("\n".join(map(str, located)), located)
 
 
-def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
-    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index).
+def _made(make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call what others wrote; what it refuses is an error of the arguments."""
+    try:
+        return make(*args, **kwargs)
+    except Exception as error:
+        unfit = _unfit(f"is refused ({_error_text(error)})")
+        with contextlib.suppress(Exception):        # some, as pydantic's, list what is wrong, with places
+            errors = error.errors()                 # type: ignore[attr-defined]
+            unfit = _unfit(*[ValidationError(each["msg"], each["loc"]) for each in errors])
+    raise unfit
 
-    Once each: twice at every level would be endless.
-    """
+
+def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any = None) -> Any:
+    """Read parts of a copy where they stand, or raise all that is wrong (`names`: where that is, by index)."""
     errors: list[ValidationError] = []
-    for key, read in readers:
+    for key, read in readers:                       # each once: twice at every level would be endless
         try:
             whole[key] = read(whole[key])
         except ToolArgumentError as unfit:
@@ -1255,30 +1263,17 @@ def _read_parts(whole: Any, readers: Iterable[tuple[Any, _Reader]], names: Any =
     return whole
 
 
-def _reads_fields(readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of an object: it gives a copy in which each named value is read."""
+def _reads_items(construct: Callable[[Iterable[Any]], Any], readers: Iterable[_Reader]) -> _Reader:
+    return lambda value: construct(_read_parts(list(value), zip(range(len(value)), readers)))
+
+
+def _reads_fields(readers: Mapping[str, _Reader], rest: _Reader = _as_it_is) -> _Reader:
+    """Make the reader of an object: it gives a copy with each value read; `rest` reads those of other names."""
+    if rest is not _as_it_is:
+        return lambda value: _read_parts(dict(value), [(name, readers.get(name, rest)) for name in value])
+    needed = {name: read for name, read in readers.items() if read is not _as_it_is}
     return (lambda value: _read_parts(dict(value), [
-        (name, read) for name, read in readers.items() if name in value])) if readers else _as_it_is
-
-
-def _reads_class(construct: Callable[..., Any], readers: Mapping[str, _Reader]) -> _Reader:
-    """Make the reader of a class; what the class itself refuses is an error of the arguments."""
-    read_fields = _reads_fields(readers)
-
-    def read(value: Any) -> Any:
-        values = read_fields(value)
-        try:
-            return construct(**values)
-        except Exception as error:
-            raise _refused_by(error) from None
-    return read
-
-
-def _refused_by(error: Any) -> ToolArgumentError:
-    try:                                            # some, as pydantic's, list what is wrong, with places
-        return _unfit(*[ValidationError(each["msg"], each["loc"]) for each in error.errors()])
-    except Exception:
-        return _unfit(f"is refused ({_error_text(error)})")
+        (name, read) for name, read in needed.items() if name in value])) if needed else _as_it_is
 
 
 def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any], bool]:
@@ -1288,14 +1283,12 @@ def _fits(schema: dict[str, Any], definitions: dict[str, Any]) -> Callable[[Any]
 
 
 def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Reader:
-    """Make the reader of a union: the first member that the value fits and that can read it.
-
-    What it makes of a part is kept until the whole is read: each member would read all that is below once more.
-    """
+    """Make the reader of a union: the first member that the value fits and that can read it does."""
     others = [form for form in members if form.schema != _NULL]
     if len(others) == 1:
         return lambda value: None if value is None else others[0].read(value)
-    running = _thread._local()                      # {id of a part: (the part, lest its id is used again, made, unfit)}
+    # {id of a part: (the part, lest its id is used again, made)}: each member would read all that is below once more
+    running = _thread._local()
 
     @functools.cache
     def able(kind: type) -> list[tuple[_Reader, Callable[[Any], bool]]]:
@@ -1304,15 +1297,15 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
                        key=lambda form: bool(form.schema.get("type", exact) != exact))
         return [(form.read, _fits(form.schema, definitions)) for form in forms]
 
-    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> tuple[Any, Any, Exception | None]:
-        unfit = _unfit("fits no member of the union")
+    def first(value: Any, rows: list[tuple[_Reader, Callable[[Any], bool]]]) -> Any:
+        made: Any = _unfit("fits no member of the union")
         for read_member, fits in rows:
             try:
                 if fits(value):
-                    return value, read_member(value), None
+                    return read_member(value)
             except ToolArgumentError as error:
-                unfit = error
-        return value, None, unfit
+                made = error
+        return made
 
     def read(value: Any) -> Any:
         kind: Any = type(value)
@@ -1322,13 +1315,13 @@ def _reads_union(members: Sequence[_Form], definitions: dict[str, Any]) -> _Read
         known: dict[Any, Any] = running.__dict__
         whole = known.setdefault("whole", value) is value
         try:
-            known[id(value)] = known.get(id(value)) or first(value, rows)
-            _, made, unfit = known[id(value)]
+            known[id(value)] = known.get(id(value)) or (value, first(value, rows))
+            made = known[id(value)][1]
         finally:
             if whole:
                 known.clear()
-        if unfit:
-            raise unfit
+        if isinstance(made, ToolArgumentError):
+            raise made
         return made
     return read
 
@@ -1350,14 +1343,9 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
 
 
 # --- types that JSON has, and types that are spelled as text
-def _as_float(value: Any) -> Any:
-    try:
-        return float(value)
-    except OverflowError:
-        return value                                # on purpose: a number that no float can hold is still a number
-
-
-_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
+_LARGEST = sys.float_info.max
+_SCALAR_READERS: dict[type, _Reader] = {        # on purpose: a number that no float can hold is still a number
+    int: int, float: lambda number: float(number) if -_LARGEST <= number <= _LARGEST else number}
 
 
 def _read_iso(cls: Any, found: re.Match[str]) -> Any:
@@ -1407,38 +1395,33 @@ def _spelled(cls: Any, args: Any, build: _Builder) -> _Form:
 
 
 # --- rows: (annotation, its arguments, builder) -> form
-def _array_of(construct: Callable[[Iterable[Any]], Any]) -> _TypeRow:
-    def row(annotation: Any, args: Any, build: _Builder) -> _Form:
-        item = build.form(args[0] if args else Any)
-        if construct in (set, frozenset):
-            item = build.hashed(item, annotation)
-
-        def read(value: Any) -> Any:
-            return construct(_read_parts(list(value), zip(range(len(value)), itertools.repeat(item.read))))
-        plain = _as_it_is if construct is list else construct
-        return _Form({"type": "array", "items": item.schema}, plain if item.read is _as_it_is else read,
-                     construct is frozenset or (construct is tuple and item.hashable))
-    return row
+def _array(construct: Callable[[Iterable[Any]], Any], annotation: Any, args: Any, build: _Builder) -> _Form:
+    item = build.form(args[0] if args else Any)
+    if construct in (set, frozenset):
+        item = build.hashed(item, annotation)
+    plain = _as_it_is if construct is list else construct
+    read = plain if item.read is _as_it_is else _reads_items(construct, itertools.repeat(item.read))
+    hashable = construct is frozenset or (construct is tuple and item.hashable)
+    return _Form({"type": "array", "items": item.schema}, read, hashable)
 
 
 def _tuple(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args[1:] == (...,) or annotation in (tuple, typing.Tuple):       # noqa: UP006
-        return _array_of(tuple)(annotation, args, build)
+        return _array(tuple, annotation, args, build)
     forms = [build.form(arg) for arg in args if arg != ()]
     items: dict[str, Any] = {"prefixItems": [form.schema for form in forms], "items": False}
     if all(form.schema == forms[0].schema for form in forms):
         items = {"items": forms[0].schema if forms else {}}             # more APIs understand it
     schema = {"type": "array", **items, "minItems": len(forms), "maxItems": len(forms)}
-    return _Form(schema, lambda value: tuple(_read_parts(list(value), enumerate(form.read for form in forms))),
-                 all(form.hashable for form in forms))
+    return _Form(schema, _reads_items(tuple, [form.read for form in forms]), all(form.hashable for form in forms))
 
 
 def _mapping(annotation: Any, args: Any, build: _Builder) -> _Form:
     if args and args[0] not in (str, Any):
         return build.refuse(annotation, word="key-of-a-mapping")
     item = build.form(args[1] if args else Any)
-    return _Form({"type": "object", "additionalProperties": item.schema or True}, _as_it_is if item.read is _as_it_is
-                 else lambda value: _read_parts(dict(value), zip(value, itertools.repeat(item.read))), hashable=False)
+    schema = {"type": "object", "additionalProperties": item.schema or True}
+    return _Form(schema, _reads_fields({}, item.read), hashable=False)
 
 
 def _union_of(members: Iterable[_Form], build: _Builder) -> _Form:
@@ -1468,72 +1451,52 @@ def _values(annotation: Any, values: Sequence[Any], build: _Builder) -> _Form:
 # --- classes with named fields
 def _object_class(cls: Any, rows: list[_Field], build: _Builder) -> _Form:
     """Give the form of a class that is made of these fields."""
-    schema, readers, hashable = build.object_of(rows, f"{cls.__name__}.")
-    text = cls.__dict__.get("__doc__") or ""
+    form = build.object_of(rows, f"{cls.__name__}.")
+    text, read = cls.__dict__.get("__doc__") or "", form.read
     if text and not text.startswith(f"{cls.__name__}("):        # such a text @dataclass and NamedTuple make up
-        schema = {"description": inspect.cleandoc(text), **schema}
-    read = _reads_fields(readers) if issubclass(cls, dict) else _reads_class(cls, readers)
-    return _Form(schema, read, hashable and cls.__hash__ is not None)
+        form.schema = {"description": inspect.cleandoc(text), **form.schema}
+    return _Form(form.schema, read if issubclass(cls, dict) else lambda value: _made(cls, **read(value)),
+                 form.hashable and cls.__hash__ is not None)
 
 
 # from 3.14 on, annotations are looked at late: what names nothing is to be a ForwardRef (3), not an error
 _LENIENT: dict[str, Any] = {"format": 3} if sys.version_info >= (3, 14) else {}
 _LENIENT_SIGNATURE = {f"annotation_{word}": value for word, value in _LENIENT.items()}
-
-
 _hints_of_class: Any = functools.lru_cache(maxsize=512)(typing.get_type_hints)
+_signature_of_class: Any = functools.lru_cache(maxsize=512)(inspect.signature)
+# where a name in annotations is not found, the last one is asked; the first gives them as they stand: texts are refused
+_FIND_HINTS: list[Callable[[Any], dict[str, Any]]] = [lambda thing: inspect.get_annotations(thing, **_LENIENT)]
 
 
-def _plain_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; where a name is not found, all as they stand: texts are refused."""
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """Give the annotations of a function or class."""
     try:
         read = _hints_of_class if isinstance(thing, type) else typing.get_type_hints
         return dict(read(thing, include_extras=True))
     except Exception:
-        return inspect.get_annotations(thing, **_LENIENT)
-
-
-_FIND_HINTS = [_plain_hints]                        # the last one is asked
+        return _FIND_HINTS[-1](thing)
 
 
 def _fields_of(cls: Any) -> list[_Field]:
     """Give what the constructor of a class takes, or the names in a TypedDict."""
-    hints = _FIND_HINTS[-1](cls)
+    hints = _hints_of(cls)
     if issubclass(cls, dict):
-        return _typed_dict_fields(cls, hints)
-    return [_noted_default(_Field(name, hints.get(name, annotation), default))
-            for name, annotation, default in _constructor_fields(cls)]
-
-
-@functools.lru_cache(maxsize=512)
-def _constructor_fields(cls: Any) -> list[tuple[str, Any, Any]]:
-    """Give (name, annotation as it stands, default) of what the constructor of a class takes."""
+        return [_Field(name, annotation, _REQUIRED if _is_required(cls, name, annotation) else _SOME_DEFAULT)
+                for name, annotation in hints.items()]
     factories = "<factory>", "NOTHING"              # what stands for a default that is made anew for each object
-    return [(name, each.annotation, _SOME_DEFAULT if repr(each.default) in factories else each.default)
-            for name, each in inspect.signature(cls, **_LENIENT_SIGNATURE).parameters.items()]
+    return [_Field(name, hints.get(name, each.annotation),
+                   _SOME_DEFAULT if repr(each.default) in factories else each.default)
+            for name, each in _signature_of_class(cls, **_LENIENT_SIGNATURE).parameters.items()]
 
 
-def _typed_dict_fields(cls: Any, hints: dict[str, Any]) -> list[_Field]:
-    rows = []
-    for name, annotation in hints.items():
-        required, inner = name in cls.__required_keys__, annotation
-        while (word := _full_name(typing.get_origin(inner))) in _QUALIFIERS:
-            required = word == "typing.Required" or (required and word != "typing.NotRequired")
-            inner = typing.get_args(inner)[0]
-        rows.append(_Field(name, annotation, _REQUIRED if required else _SOME_DEFAULT))
-    return rows
+def _is_required(typed_dict: Any, name: str, annotation: Any) -> bool:
+    word = _full_name(typing.get_origin(annotation))
+    if word in ("typing.ReadOnly", "typing.Annotated"):
+        return _is_required(typed_dict, name, annotation.__args__[0])
+    return word == "typing.Required" or (word != "typing.NotRequired" and name in typed_dict.__required_keys__)
 
 
-_QUALIFIERS = ("typing.Required", "typing.NotRequired", "typing.ReadOnly", "typing.Annotated")
 _has_fields = _has_any("__dataclass_fields__", "_field_defaults", "__required_keys__")
-
-
-def _noted_default(field: _Field) -> _Field:
-    """Take a default that is a note for one."""
-    if field.default is not _REQUIRED and type(field.default) not in _SCALARS:
-        if take_note := _first_fit(_DEFAULTS, field.default):
-            take_note(field)
-    return field
 
 
 # --- the tables: what stands at the head of an annotation -> its row, by name or else by what it is
@@ -1550,10 +1513,12 @@ _ROWS: dict[str, _TypeRow] = {
                     lambda given, args, build: _union_of(map(build.form, args), build)),
     "typing.Literal": _values, "typing.LiteralString": lambda given, args, build: build.form(str),
     **dict.fromkeys(("builtins.list", "collections.abc.Sequence", "collections.abc.MutableSequence",
-                     "collections.abc.Iterable", "collections.abc.Collection"), _array_of(list)),
-    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"), _array_of(set)),
+                     "collections.abc.Iterable", "collections.abc.Collection"), functools.partial(_array, list)),
+    **dict.fromkeys(("builtins.set", "collections.abc.Set", "collections.abc.MutableSet"),
+                    functools.partial(_array, set)),
+    "builtins.frozenset": functools.partial(_array, frozenset), "collections.deque": functools.partial(_array, deque),
     **dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping),
-    "builtins.frozenset": _array_of(frozenset), "collections.deque": _array_of(deque), "builtins.tuple": _tuple,
+    "builtins.tuple": _tuple,
     "typing.Annotated":
         lambda given, args, build: functools.reduce(build.noted, given.__metadata__, build.form(args[0])),
     "dataclasses.": lambda given, args, build: build.form(given.type),      # InitVar[...]: an object without a name
@@ -1565,8 +1530,7 @@ _ROWS_BY_SHAPE: list[tuple[Callable[[Any], bool], _TypeRow]] = [
     (lambda head: isinstance(head, typing.TypeVar), _refused_as("type-variable")),
     (_has_any("__supertype__"), lambda given, args, build: build.form(given.__supertype__)),
     (_has_any("__value__"), _refused_as("type-alias")),
-    (lambda head: not isinstance(head, type), _refused_as(None)),
-    (lambda head: issubclass(head, enum.Flag), _refused_as(None)),
+    (lambda head: not isinstance(head, type) or issubclass(head, enum.Flag), _refused_as(None)),
     (lambda head: issubclass(head, enum.Enum), lambda cls, args, build: _values(cls, list(cls), build)),
     (_has_any("model_json_schema", "__attrs_attrs__", "__pydantic_fields__"), _refused_as("class-of-elsewhere")),
     (lambda head: bool(getattr(head, "__parameters__", ())), _refused_as("type-variable")),
@@ -1580,11 +1544,6 @@ _NOTES: list[tuple[Callable[[Any], bool], Callable[[_Form, Any, _Builder], _Form
               "pattern", "description", "documentation", "metadata", "func", "is_required"),
      lambda form, note, build: build.refuse(type(note), word="note-of-elsewhere")),
 ]
-# a default that is a note -> what makes both of it in its field
-_DEFAULTS: list[tuple[Callable[[Any], bool], Callable[[_Field], None]]] = [
-    (lambda default: hasattr(type(default), "is_required"),
-     lambda field: vars(field).update(default=_SOME_DEFAULT, notes=(field.default,))),
-]
 _INSTEAD = {
     **dict.fromkeys(("collections.abc.Callable", "builtins.callable"),
                     "a Literal of names, or Injected where the program gives the value"),
@@ -1595,10 +1554,8 @@ _INSTEAD = {
 _ANYTHING_ELSE = "a dataclass, TypedDict, NamedTuple or Enum, or Injected where the program gives the value"
 
 
-@functools.lru_cache(maxsize=512)
-def _row_of(head: Any) -> _TypeRow:
-    row: _TypeRow = _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head)
-    return row
+_row_of: Callable[[Any], _TypeRow] = functools.lru_cache(maxsize=512)(
+    lambda head: _ROWS.get(_full_name(head)) or _first_fit(_ROWS_BY_SHAPE, head))
 
 
 class _Builder:
@@ -1613,16 +1570,15 @@ class _Builder:
         self.problems: list[str] = []
         self.foreign = False                                # whether others wrote parts of the schema
         self.validated = False                              # whether the function or class checks its notes itself
-        self.place = ""
+        self.place = ""                                     # begins a problem
         self.depth = 0
 
     def form(self, annotation: Any) -> _Form:
         """Give the form of a type as a part of this schema."""
+        annotation = type(None) if annotation is None else annotation
         is_class = type(annotation) is type             # and no generic alias
         if is_class and annotation in _SCALARS:
             return _Form({"type": _SCALARS[annotation]}, _SCALAR_READERS.get(annotation, _as_it_is))
-        if annotation is None:
-            return _Form({"type": "null"})
         if self.depth >= MAX_DEPTH:
             return self.refuse("a type nested so deep")
         self.depth += 1
@@ -1638,15 +1594,12 @@ class _Builder:
 
     def refuse(self, annotation: Any, instead: str | None = None, word: str | None = None) -> _Form:
         """Note that a type has no JSON form, and what to write instead, or that the chapter with the word reads it."""
-        if isinstance(annotation, Exception):
-            problem = _error_text(annotation)
-        else:
-            text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-            heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
-            known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
-            problem = (_needs_chapter(word or _full_name(annotation), text)
-                       or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})")
-        self.problems.append(f"{self.place}: {problem}" if self.place else problem)
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        heads = typing.get_origin(annotation) or annotation, type(annotation)     # [int] is a list, not a type
+        known = [_INSTEAD[name] for name in map(_full_name, heads) if name in _INSTEAD]
+        self.problems.append(self.place + (
+            _needs_chapter(word or _full_name(annotation), text)
+            or f"{text} has no JSON form (write {instead or [*known, _ANYTHING_ELSE][0]})"))
         return _Form({})
 
     def noted(self, form: _Form, note: Any) -> _Form:
@@ -1693,12 +1646,12 @@ class _Builder:
             return form
         return _Form(place or self.refer(key, name), form.read, form.hashable)
 
-    def object_of(self, rows: Iterable[_Field], owner: str = "") -> tuple[dict[str, Any], dict[str, _Reader], bool]:
-        """Give (schema, readers by name, whether all values can be hashed) of an object with these fields."""
+    def object_of(self, rows: Iterable[_Field], owner: str = "", rest: Sequence[Any] = ()) -> _Form:
+        """Give the form of an object with these fields, and with others if `rest` holds the annotation of these."""
         properties: dict[str, Any] = {}
-        required, readers, all_hashable, place = [], {}, True, self.place
+        required, readers, hashable, place = [], {}, True, self.place
         for each in rows:
-            self.place, default = owner + each.name, each.default
+            self.place, default = f"{owner}{each.name}: ", each.default
             form = functools.reduce(self.noted, each.notes, self.form(each.annotation))
             text = form.schema.pop("description", each.text)
             if default is None and not _may_be(form.schema, type(None), False):     # then it is as good as any other
@@ -1709,29 +1662,19 @@ class _Builder:
             if default is _REQUIRED:
                 required.append(each.name)
             elif default is not _SOME_DEFAULT:
-                self.show_default(schema, default)
-            if form.read is not _as_it_is:
-                readers[each.name] = form.read
-            all_hashable = all_hashable and form.hashable
+                with contextlib.suppress(Exception):        # what has no JSON form is the function's own affair
+                    self.defaults.append((schema, _json_form(default, strict=True)))
+            readers[each.name] = form.read
+            hashable = hashable and form.hashable
         self.place = place
+        further = self.form(rest[0]) if rest else _Form({})
         needed = {"required": required} if required else {}
-        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": False}
-        return whole, readers, all_hashable
-
-    def show_default(self, schema: dict[str, Any], default: Any) -> None:
-        """Say the default in the schema, if it has a JSON form that fits; of plain ones this is seen at once."""
-        try:
-            wire = _json_form(default, strict=True)
-        except Exception:
-            return                                  # on purpose: such a default is the function's own affair
-        plain = schema.keys() <= {"type", "enum", "description"} and schema.get("type") == _SCALARS.get(type(wire))
-        if wire is None or (plain and wire in schema.get("enum", (wire,))):
-            schema["default"] = wire
-        else:
-            self.defaults.append((schema, wire))
+        more = bool(rest) and (further.schema or True)
+        whole = {"type": "object", "properties": properties, **needed, "additionalProperties": more}
+        return _Form(whole, _reads_fields(readers, further.read), hashable)
 
     def finish(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Put the definitions of types used once in their places, the others into `$defs`."""
+        """Put definitions of types used once in their places, the others into `$defs`; say the defaults that fit."""
         for key, (place, *others) in self.places.items():
             definition = self.forms[key].schema     # type: ignore[union-attr]
             if others:
@@ -1743,9 +1686,11 @@ class _Builder:
         try:
             if self.foreign:                        # a schema of our own needs no check
                 Validator(whole)
-            for place, wire in self.defaults:
-                if is_valid(wire, {**place, "$defs": self.definitions}):
-                    place["default"] = wire
+            for part, wire in self.defaults:        # whether a plain one fits is seen at once
+                plain = part.keys() <= {"type", "enum", "description"} and part.get("type") == _SCALARS.get(type(wire))
+                fits = wire is None or (plain and wire in part.get("enum", (wire,)))
+                if fits or is_valid(wire, {**part, "$defs": self.definitions}):
+                    part["default"] = wire
         except SchemaError as error:
             self.problems.append(str(error))
         return whole
@@ -1781,9 +1726,6 @@ def from_json(annotation: Any, value: Any) -> Any:
     >>> from_json(tuple[int, set[str]], [1.0, ["a", "a"]])
     (1, {'a'})
     """
-    if isinstance(value, type) or typing.get_origin(value):
-        raise ToolDefinitionError(f"from_json: {inspect.formatannotation(value)} is no JSON "
-                                  "(write from_json(annotation, value))")
     form = _form_of(annotation)
     errors = list(iter_errors(value, form.schema))
     if errors:
@@ -1801,8 +1743,7 @@ REASON_DESCRIPTION = "Why you chose this tool and what you expect from it."
 
 def _declares_reason(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a foreign schema has a property of that name itself: then it is an argument like any other."""
-    properties = parameters.get("properties")
-    return isinstance(properties, dict) and TOOLCALL_REASON in properties
+    return TOOLCALL_REASON in parameters.get("properties", {})
 
 
 def _with_reason(parameters: Mapping[str, Any], first: bool = False) -> dict[str, Any]:
@@ -1822,10 +1763,8 @@ def _checked_think(asked: Any) -> Any:
 
 def _split_reason(arguments: dict[str, Any], declared: bool) -> tuple[dict[str, Any], str | None]:
     """Give (arguments without the reason, the reason as text); the given dict is left as it is."""
-    if TOOLCALL_REASON not in arguments:
-        return arguments, None
-    reason = arguments[TOOLCALL_REASON]
-    if not declared:
+    reason = arguments.get(TOOLCALL_REASON)
+    if TOOLCALL_REASON in arguments and not declared:
         arguments = {name: value for name, value in arguments.items() if name != TOOLCALL_REASON}
     return arguments, reason if isinstance(reason, str) or reason is None else _shown(reason)
 
@@ -1838,13 +1777,9 @@ _compiled = functools.cache(re.compile)     # when first needed: compiling costs
 _Bind = Callable[[dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
 
 # --- docstrings in the styles of Google, NumPy and Sphinx
-_HEADINGS = {                       # heading -> whether it lists parameters
-    **dict.fromkeys(("args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other args",
-                     "other parameters"), True),
-    **dict.fromkeys(("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes",
-                     "methods", "see also", "references", "todo"), False),
-}
-_MARGIN = r"\n( *)\S"
+_LISTS = {kind + noun for kind in ("", "keyword ", "other ") for noun in ("args", "arguments", "params", "parameters")}
+_OTHERS = ("return", "returns", "yield", "yields", "raises", "warns", "example", "examples", "attributes", "methods",
+           "see also", "references", "todo")
 _SECTION = r"\n([A-Z][a-z]+(?: [A-Z][a-z]+)?) ?(:|\n[-=]{3,}) *(?=\n)((?:\n .*|\n(?=\n))*)"     # and what is indented
 _GOOGLE_NAME = r"[*`]*(\w+)[*`]* ?(?:\((?:.|\n(?= ))*?\) ?)?(?::(?=[ \n])|：|(?<= )(?:--?|[–—]) )"   # name (type): text
 _GOOGLE_ENTRY = rf"\n{_GOOGLE_NAME}(.*(?:\n(?!{_GOOGLE_NAME.replace('(', '(?:', 1)}).*)*)"
@@ -1863,21 +1798,19 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     if not text or "\n" not in text:
         return (text or "").strip(), {}
     texts: dict[str, str] = {}
-    text = _dedented(text.strip().expandtabs().replace("\r\n", "\n"))
+    text = inspect.cleandoc(text.strip().replace("\r\n", "\n"))
     heading, _, rest = text.partition(":\n")
-    if _HEADINGS.get(heading.lower()) and rest[:1] not in " \n":
+    if heading.lower() in _LISTS and rest[:1] not in " \n":
         text = text.replace("\n", "\n ")            # it begins with a section, whose indentation was taken away
     description, *sections = _compiled(_SECTION).split(f"\n{text}\n")
     for heading, mark, block, rest in zip(*[iter(sections)] * 4):
-        lists_parameters = _HEADINGS.get(heading.lower())
-        if lists_parameters is None:
+        lists_parameters = heading.lower() in _LISTS
+        if not lists_parameters and heading.lower() not in _OTHERS:
             description += f"\n{heading}{mark}{block}{rest}"
         elif mark == ":":                           # Google's: it ends where the indentation ends
-            if lists_parameters:
-                entries, unread = _google_entries(_dedented(block))
-                texts.update(entries)
-                description += f"\n{heading}:{unread}" if unread.strip() else ""
-            description += f"\n{rest}"
+            unread, *parts = _google_entries(block) if lists_parameters else [""]
+            texts.update(zip(parts[::3], parts[1::3]))
+            description += f"\n{heading}:{unread}\n{rest}" if unread.strip() else f"\n{rest}"
         elif lists_parameters:
             for names, said in _compiled(_NUMPY_ENTRY).findall(block + rest):
                 texts.update(dict.fromkeys(re.findall(r"\w+", names), said))
@@ -1888,18 +1821,12 @@ def parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
     return description, {name: _prose(said) for name, said in texts.items() if said.strip()}
 
 
-def _google_entries(block: str) -> tuple[dict[str, str], str]:
-    """Give the texts by name of a list of parameters, and what in it is none."""
-    bullet = block[1:3]
-    if bullet in ("- ", "* ", "+ ", "• "):
-        block = block.replace(f"\n{bullet}", "\n")
-    unread, *parts = _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
-    return dict(zip(parts[::3], parts[1::3])), "" if unread.strip(" .-\n").lower() in ("none", "n/a") else unread
-
-
-def _dedented(text: str) -> str:
-    """Take away what all lines but the first are indented by."""
-    return text.replace("\n" + min(_compiled(_MARGIN).findall(text), default=""), "\n")
+def _google_entries(block: str) -> list[str]:
+    """Give what in a list of parameters is none, then (name, text, what follows) of each."""
+    block = "\n" + inspect.cleandoc(block)
+    if block[1:3] in ("- ", "* ", "+ ", "• "):
+        block = block.replace(block[:3], "\n")
+    return _compiled(_GOOGLE_ENTRY).split(f"{block}\n")
 
 
 def _prose(text: str) -> str:
@@ -1928,9 +1855,7 @@ class _Takes:
 
 
 def _unwrapped(func: Any) -> Any:
-    while isinstance(func, functools.partial):
-        func = func.func
-    return func
+    return _unwrapped(func.func) if isinstance(func, functools.partial) else func
 
 
 def _name_of(func: Any) -> str:
@@ -1949,16 +1874,13 @@ def _holder_of(func: Any) -> tuple[Any, str | None]:
 
 def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[str, Any], build: _Builder) -> _Takes:
     """Sort the parameters of a function; note what cannot be offered."""
-    bound = func.keywords if isinstance(func, functools.partial) else {}
-    takes = _Takes(inject, {*inject, *bound})
+    takes = _Takes(inject, {*inject, *(func.keywords if isinstance(func, functools.partial) else ())})
     try:
         parameters = inspect.signature(func, **_LENIENT_SIGNATURE).parameters
     except (TypeError, ValueError) as error:
         build.problems.append(f"{error} (write a function around it)")
         return takes
-    hints = _FIND_HINTS[-1](holder)
-    dispatches = hasattr(func, "__wrapped__") and callable(getattr(func, "register", None))     # as singledispatch does
-    by_place = next(iter(parameters.values()), None) if dispatches else None
+    hints = _hints_of(holder)
     for name, parameter in parameters.items():
         default, kind = parameter.default, parameter.kind
         annotation = hints.get(name, parameter.annotation)
@@ -1970,18 +1892,13 @@ def _taken_by(func: Any, holder: Any, texts: Mapping[str, str], inject: Mapping[
             takes.rest += [] if unpacked else [annotation]
             takes.offered += _fields_of(annotation.__args__[0]) if unpacked else []
         elif kind is not parameter.VAR_POSITIONAL:
-            if kind is parameter.POSITIONAL_ONLY or parameter is by_place:
+            if kind is parameter.POSITIONAL_ONLY:
                 takes.positional.append(parameter)
-            if any(note is _InjectedMark or note is Injected for note in getattr(annotation, "__metadata__", ())):
+            if any(note is _INJECTED or note is Injected for note in getattr(annotation, "__metadata__", ())):
                 takes.declared[name] = default is _REQUIRED and name not in takes.hidden
                 takes.hidden.add(name)
             if name not in takes.hidden:
-                takes.offered.append(_noted_default(_Field(name, annotation, default, texts.get(name, ""))))
-    _check_taken(takes, parameters, build)
-    return takes
-
-
-def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], build: _Builder) -> None:
+                takes.offered.append(_Field(name, annotation, default, texts.get(name, "")))
     first = next(iter(takes.offered), None)
     if first and first.name in ("self", "cls") and first.annotation is first.default is _REQUIRED:
         build.problems.append(f"{first.name}: is the object of a method (write instance.method, not Class.method)")
@@ -1990,6 +1907,7 @@ def _check_taken(takes: _Takes, parameters: Mapping[str, inspect.Parameter], bui
     for name in takes.injected:
         if name not in parameters and not takes.rest:
             build.problems.append(f"inject: {_shown(name)} is no parameter (there are: {_listed(parameters)})")
+    return takes
 
 
 # --- a function as a tool
@@ -2014,7 +1932,7 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
     holder, text = _holder_of(func)
     description, texts = parse_docstring(text)
     takes = _taken_by(func, holder, texts, inject or {}, build)
-    given = _from_signature if parameters is None else _first_fit(_PARAMETERS, parameters)
+    given = _first_fit(_PARAMETERS, parameters)
     if given is None:
         raise ToolDefinitionError(f'tool "{name}": {_needs_chapter("parameters=", "parameters=")}')
     schema, read = given(parameters, takes, build)
@@ -2023,19 +1941,13 @@ def _form_of_function(func: Callable[..., Any], *, name: str, parameters: Any = 
 
 
 def _from_signature(nothing: None, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    schema, readers, _ = build.object_of(takes.offered)
-    read = _reads_fields(readers)
-    if takes.rest:
-        rest = build.form(takes.rest[0])
-        schema["additionalProperties"] = rest.schema or True
-        if rest.read is not _as_it_is:
-            readers = {**dict.fromkeys(takes.names(), _as_it_is), **readers}
-            return build.finish(schema), lambda value: _reads_fields(dict.fromkeys(value, rest.read) | readers)(value)
-    return build.finish(schema), read
+    form = build.object_of(takes.offered, rest=takes.rest)
+    return build.finish(form.schema), form.read
 
 
-# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows
-_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = []
+# what is given as `parameters=` -> (schema, reader of the arguments): a chapter knows more
+_PARAMETERS: list[tuple[Callable[[Any], bool], Callable[[Any, _Takes, _Builder], tuple[dict[str, Any], _Reader]]]] = [
+    (lambda given: given is None, _from_signature)]
 
 
 def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
@@ -2050,14 +1962,13 @@ def _binder(takes: _Takes, read: _Reader, checked: bool) -> _Bind | None:
         if wrong:
             words = f"is not allowed here (there are: {_listed(known)})"
             raise _unfit(*[ValidationError(words, (name,)) for name in wrong])
-        kwargs = dict(read(arguments))
-        for name in held.keys() - kwargs.keys():
-            kwargs[name] = held[name]()
-        given = {name: given[name] for name in takes.declared if name in given}
+        values = read(arguments)
+        kwargs = {**{name: make() for name, make in held.items() if name not in values}, **values}
         lacking = [name for name, needed in takes.declared.items() if needed and name not in given]
         if lacking:
             raise ToolDefinitionError(_HAS_NO_VALUE.format(lacking[0]))
-        for name, value in {**takes.injected, **given}.items():
+        injected = {**takes.injected, **{name: given[name] for name in takes.declared if name in given}}
+        for name, value in injected.items():
             kwargs[name] = value.get() if isinstance(value, contextvars.ContextVar) else value
         last = max((place for place, each in enumerate(takes.positional) if each.name in kwargs), default=-1)
         return tuple(kwargs.pop(each.name, each.default) for each in takes.positional[:last + 1]), kwargs
@@ -2203,7 +2114,7 @@ class _Format(types.SimpleNamespace):
         return again
 
     @staticmethod
-    def message(said: dict[str, Any], parts: list[Any]) -> list[dict[str, Any]]:
+    def message(said: Any, parts: list[Any]) -> list[dict[str, Any]]:
         """Give what was said as it came, with these parts, without what no server takes back."""
         message = {"role": "assistant", **said, "tool_calls": parts}
         if not parts:
@@ -4462,16 +4373,14 @@ def _with_note(form: _Form, note: Any, build: _Builder) -> _Form:
         limit = getattr(note, attribute, None)
         if limit is not None and not callable(limit):
             build.foreign = True
-            form = _limited(form, attribute, limit) if limit == limit else build.refuse("NaN as a limit", "a number")
+            form = _limited(form, attribute, limit)
     for attribute, keyword in _TEXTS_IN_NOTES.items():
         text = getattr(note, attribute, None)
         text = getattr(text, "pattern", text)
         if isinstance(text, str):
             build.foreign = build.foreign or keyword == "pattern"
             form.schema[keyword] = text
-    if callable(getattr(note, "func", None)) and not build.validated:
-        form = _calling(form, note) or build.refuse(type(note).__name__, "a pydantic model with this field")
-    return form
+    return _calling(form, note, build) if callable(getattr(note, "func", None)) and not build.validated else form
 
 
 def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
@@ -4486,71 +4395,54 @@ def _limited(form: _Form, attribute: str, limit: Any) -> _Form:
         if len(said) == len(parts) and (form.read is _as_it_is or not of_length):   # a set may be shorter than its JSON
             return form
 
+    def fits(value: Any) -> bool:
+        try:
+            return value is None or holds(value, limit)
+        except Exception:
+            if said:
+                return True                             # the limit is about another member of the union
+            raise
+    return _checked(form, fits, f"{words} {to_json(limit)}")
+
+
+def _checked(form: _Form, fits: Callable[[Any], Any], words: str) -> _Form:
     def read(wire: Any) -> Any:
         value = form.read(wire)
-        try:
-            fits = value is None or holds(value, limit)
-        except Exception as error:
-            if not said:
-                raise _refused_by(error) from None
-            fits = True                             # the limit is about another member of the union
-        if not fits:
-            raise _unfit(f"{_shown(wire)} {words} {to_json(limit)}")
+        if not _made(fits, value):
+            raise _unfit(f"{_shown(wire)} {words}")
         return value
     return _Form(form.schema, read, form.hashable)
 
 
-def _calling(form: _Form, note: Any) -> _Form | None:
-    """Call the function in a note with what was read; give None if it is of a kind that cannot be called."""
+def _calling(form: _Form, note: Any, build: _Builder) -> _Form:
+    """Call the function in a note with what was read; refuse one that is not called so, or with more."""
     func, kinds = note.func, {base.__name__ for base in type(note).__mro__}
-    code, changes = getattr(func, "__code__", None), "AfterValidator" in kinds
+    code = getattr(func, "__code__", None)
     alone = not code or code.co_argcount - len(func.__defaults__ or ()) - inspect.ismethod(func) < 2
-
-    def read(wire: Any) -> Any:
-        value = form.read(wire)
-        try:
-            given = func(value)
-            fits = changes or bool(given)
-        except Exception as error:
-            raise _refused_by(error) from None
-        if not fits:
-            raise _unfit(f"{_shown(wire)} is refused (by {getattr(func, '__name__', type(func).__name__)})")
-        return given if changes else value
-    if alone and (changes or "Predicate" in kinds):
-        return _Form(form.schema, read, form.hashable and not changes)
-    return None if "Predicate" in kinds or type(note).__name__.endswith("Validator") else form
-
-
-def _split_default(field: _Field) -> None:
-    """Take pydantic's `Field(...)` apart: it is a note, and may hold the real default."""
-    info = field.default
-    field.notes, field.default = (info,), _REQUIRED
-    if not info.is_required():
-        field.default = info.default if info.default_factory is None else _SOME_DEFAULT
-        field.make_default = lambda: info.get_default(call_default_factory=True)
+    if alone and "AfterValidator" in kinds:
+        return _Form(form.schema, lambda wire: _made(func, form.read(wire)), hashable=False)
+    if alone and "Predicate" in kinds:
+        return _checked(form, func, f"is refused (by {getattr(func, '__name__', type(func).__name__)})")
+    if "Predicate" in kinds or type(note).__name__.endswith("Validator"):
+        return build.refuse(type(note).__name__, "a pydantic model with this field")
+    return form
 
 
 _NOTES.insert(0, (lambda note: True, _with_note))
-_DEFAULTS.insert(0, (lambda default: hasattr(type(default), "is_required"), _split_default))
 
 
 # ---------------------------------------------------------------------------
 # types: pydantic, attrs, generics, keys that are no text, names that only callers know
-#    uses 1 2 3 4 notes
+#    uses 1 2 3 4
 # ---------------------------------------------------------------------------
 def _attrs_name(attribute: Any) -> str:
     """Give the name that the constructor of an attrs class takes (older attrs do not say it)."""
-    name: str = getattr(attribute, "alias", None) or attribute.name.lstrip("_")
-    return name
-
-
-def _dump(model: Any) -> Any:
-    """Write a pydantic model under its aliases, unless it says otherwise."""
-    return model.model_dump(mode="json", by_alias=getattr(model, "model_config", {}).get("serialize_by_alias", True))
+    return str(getattr(attribute, "alias", None) or attribute.name.lstrip("_"))
 
 
 _WRITERS_BY_SHAPE[:0] = [
-    (_has_any("model_dump"), _dump),
+    (_has_any("model_dump"), lambda value: value.model_dump(        # under its aliases, unless it says otherwise
+        mode="json", by_alias=getattr(value, "model_config", {}).get("serialize_by_alias", True))),
     (_has_any("__attrs_attrs__"),
      lambda value: {_attrs_name(each): getattr(value, each.name) for each in value.__attrs_attrs__}),
     (_has_any("to_dicts"), lambda value: value.to_dicts()),             # tables: polars, pyarrow, pandas
@@ -4561,48 +4453,13 @@ _WRITERS_BY_SHAPE[:0] = [
 
 # --- names that are not found where an annotation stands
 def _searched_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a function or class; type parameters around it come first, callers' names last."""
-    try:
-        return dict((_known_hints_of_class if isinstance(thing, type) else _known_hints)(thing))
-    except Exception:
-        pass                                        # on purpose: the search tells what is not found
+    """Give the annotations of a function or class."""
     hints = {}
     for owner in reversed(getattr(thing, "__mro__", (thing,))):
         names = _names_for(owner)
         for name, annotation in inspect.get_annotations(owner, **_LENIENT).items():
             hints[name] = _resolved(annotation, names)
     return hints
-
-
-def _known_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations where all names are found, and none may mean a type parameter; else raise."""
-    owners = getattr(thing, "__mro__", (thing,))
-    texts = any(type(each) is str for owner in owners for each in getattr(owner, "__annotations__", {}).values())
-    if texts and any(map(_type_parameters, owners)):
-        raise NameError
-    return typing.get_type_hints(thing, include_extras=True)
-
-
-_known_hints_of_class: Callable[[Any], dict[str, Any]] = functools.lru_cache(maxsize=512)(_known_hints)
-
-
-def _further_hints(thing: Any) -> dict[str, Any]:
-    """Give the annotations of a class with what its bases' type variables mean, also by the names of parameters."""
-    hints = _searched_hints(thing)
-    if isinstance(thing, type) and _is_further_class(thing):
-        meant = _meant_in(thing, {})
-        hints = {name: _filled(annotation, meant.get(name, {})) for name, annotation in hints.items()}
-        hints |= {name: hints[attribute] for name, attribute in _attribute_names(thing).items() if attribute in hints}
-    return hints
-
-
-def _type_parameters(owner: Any) -> dict[str, Any]:
-    """Give the type parameters (PEP 695) of a thing, and of the classes that it stands in."""
-    around = [type(getattr(owner, "__self__", None)), sys.modules.get(getattr(owner, "__module__", ""))]
-    for name in getattr(owner, "__qualname__", "").split(".")[:-1]:
-        around.append(getattr(around[-1], name, None))
-    known = [getattr(thing, "__type_params__", ()) for thing in [*around, owner]]
-    return {each.__name__: each for some in known if isinstance(some, tuple) for each in some}    # `type` has none
 
 
 def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
@@ -4615,7 +4472,7 @@ def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
 
 
 def _names_for(owner: Any) -> dict[str, Any]:
-    """Give the names that an annotation may mean: of its module, of its closure, of the functions that are running."""
+    """Give what names may mean: in running functions, a closure, its module; type parameters (PEP 695) come first."""
     names: dict[str, Any] = {}
     frame: Any = sys._getframe()
     while frame:
@@ -4627,10 +4484,17 @@ def _names_for(owner: Any) -> dict[str, Any]:
         names |= {**inspect.getclosurevars(function).nonlocals, **function.__globals__}
     elif owner:
         names |= {owner.__name__: owner, **vars(sys.modules.get(owner.__module__, typing))}
-    return names | _type_parameters(owner)
+    bound = getattr(owner, "__self__", None)
+    known = [getattr(thing, "__type_params__", ()) for thing in (bound, type(bound), owner)]
+    return names | {each.__name__: each for some in known if isinstance(some, tuple) for each in some}
 
 
-_FIND_HINTS.append(_further_hints)
+def _not_found(error: Any, args: Any, build: _Builder) -> _Form:
+    build.problems.append(build.place + _error_text(error))
+    return _Form({})
+
+
+_FIND_HINTS.append(_searched_hints)
 
 
 # --- generics
@@ -4673,20 +4537,23 @@ def _attribute_names(cls: Any) -> dict[str, str]:
     return {_attrs_name(each): each.name for each in getattr(cls, "__attrs_attrs__", ())} | aliases
 
 
+def _is_further_class(head: Any) -> bool:
+    if not isinstance(head, type) or issubclass(head, enum.Enum):
+        return False
+    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
+    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
+
+
 def _further_class(annotation: Any, args: Any, build: _Builder) -> _Form:
     cls = typing.get_origin(annotation) if args else annotation
     known, infos = dict(zip(getattr(cls, "__parameters__", ()), args)), getattr(cls, "__pydantic_fields__", {})
-    attributes = _attribute_names(cls)
 
     def make() -> _Form:
-        rows = []
-        for row in _fields_of(cls):
-            info = infos.get(attributes.get(row.name, row.name))
-            row.annotation = _filled(row.annotation, known)
-            if info:
-                row.default = info
-                _split_default(row)
-            rows.append(row)
+        hints, attributes, meant, rows = _hints_of(cls), _attribute_names(cls), _meant_in(cls, known), []
+        for each in _fields_of(cls):
+            name = attributes.get(each.name, each.name)
+            filled = _filled(hints.get(name, each.annotation), meant.get(name, known))
+            rows.append(_Field(each.name, filled, infos.get(name, each.default)))
         outer, build.validated = build.validated, bool(infos)
         form = _object_class(cls, rows, build)
         build.validated = outer
@@ -4707,12 +4574,6 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
             place.setdefault("additionalProperties", False)
         return place
 
-    def read(value: Any) -> Any:
-        try:
-            return cls.model_validate_json(_write_json(value))      # as JSON: strict models read it, too
-        except Exception as error:
-            raise _refused_by(error) from None
-
     def make() -> _Form:
         try:
             schema = cls.model_json_schema()
@@ -4721,21 +4582,15 @@ def _pydantic(cls: Any, args: Any, build: _Builder) -> _Form:
         for name, definition in schema.pop("$defs", {}).items():
             build.forms[cls, f"#/$defs/{name}"] = _Form(_map_schema(definition, adopt))
         build.foreign = True
-        return _Form(_map_schema(schema, adopt), read, cls.__hash__ is not None)
+        return _Form(_map_schema(schema, adopt),        # read as JSON: strict models read it, too
+                     lambda value: _made(cls.model_validate_json, _write_json(value)), cls.__hash__ is not None)
     return build.named(cls, cls.__name__, make)
-
-
-@functools.lru_cache(maxsize=512)
-def _is_further_class(head: Any) -> bool:
-    if not isinstance(head, type) or issubclass(head, enum.Enum):
-        return False
-    generic = any(map(typing.get_args, getattr(head, "__orig_bases__", ())))
-    return hasattr(head, "__attrs_attrs__") or _has_fields(head) and (generic or hasattr(head, "__pydantic_fields__"))
 
 
 _ROWS_BY_SHAPE[:0] = [
     (lambda head: isinstance(head, (str, typing.ForwardRef)),
      lambda given, args, build: build.form(_resolved(given, _names_for(None)))),
+    (lambda head: isinstance(head, Exception), _not_found),
     (lambda head: isinstance(head, typing.TypeVar),
      lambda given, args, build: _union_of(map(build.form, _stands_for(given)), build)),
     (lambda head: hasattr(head, "__type_params__") and hasattr(head, "__value__"), _alias),
@@ -4766,7 +4621,6 @@ _SPELLED.update({
     "fractions.Fraction": ("fraction", r"[+-]?\d+([/.]\d+)?\Z", None),
     "ipaddress.IPv4Address": ("ipv4", ".*", None), "ipaddress.IPv6Address": ("ipv6", ".*", None),
 })
-_ROWS.update(dict.fromkeys(_SPELLED, _spelled))
 _WRITERS_BY_SHAPE[:0] = [
     (_is_any("datetime.timedelta"), _duration_text), (_is_any("fractions.Fraction", "ipaddress._IPAddressBase"), str)]
 
@@ -4794,17 +4648,13 @@ def _reads_key(form: _Form, definitions: dict[str, Any]) -> _Reader:
 
 
 def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
-    if not args or args[0] is str:
+    if not args or args[0] in (str, Any):
         return _mapping(annotation, args, build)
-    key, item = build.form(args[0]), build.form(args[1])
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": item.schema or True}
-    read_key = key.read
-    if key.schema not in ({}, {"type": "string"}):
-        key = build.hashed(key, annotation)
-        read_key = _reads_key(key, build.definitions)
-        wires = key.schema.get("enum", ())
-        names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
-        schema.update({"propertyNames": dict(names)} if names else {})
+    key, item = build.hashed(build.form(args[0]), annotation), build.form(args[1])
+    wires, read_key = key.schema.get("enum", ()), _reads_key(key, build.definitions)
+    names = {"enum": list(map(_key_form, wires))} if wires else _KEY_NAMES.get(key.schema.get("type"), key.schema)
+    schema = {"type": "object", "additionalProperties": item.schema or True,
+              **({"propertyNames": dict(names)} if names not in ({}, {"type": "string"}) else {})}
 
     def read(value: Any) -> Any:
         readers = [read_key] * len(value) + [item.read] * len(value)
@@ -4818,8 +4668,8 @@ def _mapping_by_keys(annotation: Any, args: Any, build: _Builder) -> _Form:
     return _Form(schema, read, hashable=False)
 
 
-_ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"),
-                           _mapping_by_keys))
+_ROWS.update(dict.fromkeys(_SPELLED, _spelled) | dict.fromkeys(
+    ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping"), _mapping_by_keys))
 
 
 # ---------------------------------------------------------------------------
@@ -4828,31 +4678,30 @@ _ROWS.update(dict.fromkeys(("builtins.dict", "collections.abc.Mapping", "collect
 # ---------------------------------------------------------------------------
 def _from_contract(contract: Mapping[str, Any], takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a JSON Schema as it is; a value that fits the annotation, too, is read as that says."""
-    properties = contract.get("properties")
+    properties, readers = contract.get("properties"), {}
     complete = contract.keys().isdisjoint({"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"})
     _check_names(properties if isinstance(properties, Mapping) else (), complete, takes, build)
-    readers = {}
     for each in takes.offered:
-        try:
+        with contextlib.suppress(ToolDefinitionError):      # the contract says what comes, not the annotation
             form = _form_of(each.annotation)
-        except ToolDefinitionError:
-            continue                                # on purpose: the contract says what comes, not the annotation
-        if form.read is not _as_it_is:
-            fits = _fits(form.schema, {})
-            readers[each.name] = lambda value, fits=fits, read=form.read: read(value) if fits(value) else value
+            readers[each.name] = functools.partial(_read_if, _fits(form.schema, {}), form.read)
     return dict(contract), _reads_fields(readers)
 
 
-def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
+def _read_if(fits: Callable[[Any], bool], read: _Reader, value: Any) -> Any:
+    return read(value) if fits(value) else value
+
+
+def _from_class(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
     """Take a class with named fields: it gives the schema and reads the arguments, and its fields are passed."""
-    form = build.form(cls)
+    form = build.form(given if isinstance(typing.get_origin(given) or given, type) else Any)
     schema = build.finish(form.schema)
     if "$ref" in schema:                            # the class holds itself; parameters must be an object outright
         schema = {**_copied(_pointer(schema, schema["$ref"])), "$defs": schema["$defs"]}
     if "properties" not in schema:
-        return _not_taken(cls, takes, build)
-    names: list[str] = list(getattr(cls, "model_fields", schema["properties"]))
-    attributes = _attribute_names(cls)
+        build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
+    names: list[str] = list(getattr(given, "model_fields", schema.get("properties", ())))
+    attributes = _attribute_names(given)
     _check_names(names, True, takes, build)
 
     def read(arguments: Any) -> Any:
@@ -4862,12 +4711,6 @@ def _from_class(cls: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any
         further = getattr(made, "model_extra", None) if takes.rest else None
         return {**{name: getattr(made, attributes.get(name, name)) for name in names}, **(further or {})}
     return schema, read
-
-
-def _not_taken(given: Any, takes: _Takes, build: _Builder) -> tuple[dict[str, Any], _Reader]:
-    build.problems.append("parameters: must be a JSON Schema or a class with named fields, such as a dataclass")
-    _check_names((), True, takes, build)
-    return {}, _as_it_is
 
 
 def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Builder) -> None:
@@ -4883,11 +4726,7 @@ def _check_names(names: Iterable[str], complete: bool, takes: _Takes, build: _Bu
             build.problems.append(f"parameters: {_shown(each.name)} is missing, and the function needs it")
 
 
-_PARAMETERS[:] = [
-    (lambda given: isinstance(given, Mapping), _from_contract),
-    (lambda given: isinstance(typing.get_origin(given) or given, type), _from_class),
-    (lambda given: True, _not_taken),
-]
+_PARAMETERS.extend([(lambda given: isinstance(given, Mapping), _from_contract), (lambda given: True, _from_class)])
 
 
 # ---------------------------------------------------------------------------
@@ -5503,19 +5342,17 @@ def _is_whole(arguments: Any) -> bool:
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
-    name, arguments = said.get("name") or "", said.get("arguments")
+    function, call_id, index = entry.pop("function", None) or {}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = function.get("name") or "", function.get("arguments")
     call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    said["name"] = known["name"] + (name if name != known["name"] else "")
-    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
-        said["arguments"] = None
-    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
-        known["arguments"] = None
-    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
+    said = {"name": known["name"] + (name if name != known["name"] else ""),
+            "arguments": _more_arguments(known["arguments"], arguments)}
+    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
+                function=_added(known, function) | said)
 
 
 def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
@@ -5539,6 +5376,15 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     repeated = bool(known) and function.get("arguments") in ("{}", arguments)
     ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
     return None if ended else call
+
+
+def _more_arguments(known: Any, new: Any) -> Any:
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
+    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
+        return known
+    if not known or (_says_nothing(known) and not _says_nothing(new)):
+        return new
+    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
 
 
 # --- the other APIs
@@ -5676,10 +5522,9 @@ def _registers(build_tools: Callable[..., ToolList]) -> Callable[..., list[Tool]
     def register_from(self: ToolRegistry, *args: Any, namespace: str | None = None, replace: bool = False,
                       **options: Any) -> list[Tool]:
         tools = build_tools(*args, **options)
-        names = [_legal_name(_in_namespace(namespace, tool.name)) for tool in tools]
-        tools = ToolList([_renamed(tool, name=name) for tool, name in zip(tools, names)], tools.refused)
-        self.register_all(tools, replace=replace)
-        return tools
+        named = [_renamed(tool, name=_legal_name(_in_namespace(namespace, tool.name))) for tool in tools]
+        self.register_all(named, replace=replace)
+        return ToolList(named, tools.refused)
     register_from.__doc__ = f"Register what {build_tools.__name__} gives, and give it back."
     return register_from
 
@@ -5798,7 +5643,7 @@ def _langchain_parameters(tool: Any) -> dict[str, Any]:
 def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     """Give what LangChain injects, as the signature or the schema's fields tell: {parameter: (kinds, needed)}."""
     func = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
-    hints, fields = _plain_hints(func), getattr(tool.get_input_schema(), "model_fields", {})
+    hints, fields = _hints_of(func), getattr(tool.get_input_schema(), "model_fields", {})
     signature = _caught(inspect.signature, func).value or inspect.Signature()       # a builtin may have none
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
@@ -5817,13 +5662,11 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
-    runner = next(cls for cls in type(tool).__mro__ if "_arun" in vars(cls)).__module__
 
     def given(arguments: dict[str, Any]) -> dict[str, Any]:
         call_id = arguments.pop(_CALL_ID, None) or _fresh_id()
         arguments.update(dict.fromkeys(ids, call_id))
-        call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments}
-        return call if as_message else arguments
+        return {"type": "tool_call", "id": call_id, "name": tool.name, "args": arguments} if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
         try:
@@ -5834,8 +5677,8 @@ def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
 
     def invoke(**arguments: Any) -> Any:
         outcome = _caught(tool.invoke, given(arguments))
-        return _langchain_answer(outcome.error or outcome.value)
-    is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
+        return _langchain_answer(outcome.value if outcome.error is None else outcome.error)
+    is_sync = getattr(tool, "coroutine", None) is None and type(tool)._arun.__module__.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
@@ -5849,11 +5692,12 @@ def _langchain_answer(value: Any) -> Any:
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
-    blocks = [value.content] if isinstance(value.content, str) else value.content
+    message: Any = value
+    blocks = [message.content] if isinstance(message.content, str) else message.content
     text = "\n".join(block if isinstance(block, str) else block.get("text") or _write_json(block) for block in blocks)
-    if value.status == "error":
+    if message.status == "error":
         raise ToolError(text)
-    return Answer(text, value.content if value.artifact is None else value.artifact)
+    return Answer(text, message.content if message.artifact is None else message.artifact)
 
 
 def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
@@ -5965,9 +5809,9 @@ def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     url = proxies.get(scheme) or proxies.get("all") or ""
     if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@/:]*)(:[^@/]*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+        raise HttpError(f"{target.origin}: its proxy must be like http://user:password@host:port (see the environment)")
     login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
     return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
@@ -6935,19 +6779,16 @@ _ANSWERABLE: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling
 _HEADERS_DIFFER, _OTHER_REVISION = -32020, -32022       # errors after which a call is sent again, once
 _TRIES, _ROUNDS = 4, 10         # at a greeting; of questions that one call may lead to
 _MAX_UNSENT = 1_000             # replies to a server that asks and asks, and does not read
-_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _GRACE = 1.0                    # seconds for each way of asking a server to end, and for each courtesy
 _SHORTEST_PAUSE = 0.1           # before a stream is resumed, whatever the server says
 _INHERITED = "HOME LANG LC_ALL LOGNAME PATH SHELL SYSTEMROOT TEMP TERM TMPDIR TZ USER".split()      # no keys in these
-_RUNNERS = {".py": sys.executable, ".js": "node"}
+_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_PLAIN_HEADER = r"(?!=\?base64\?.*\?=\Z)(?:[!-~](?:[ -~]*[!-~])?)?"
 _NO_TRANSPORT = ('transport: must be a command as a list, {"command": …}, {"url": …}, an http(s) URL or the path of a '
                  ".py or .js file (got %s)")
-_HTTP_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
-_BAD_MIRROR = ("x-mcp-header: must be the name of a header, once, on a string, integer or boolean that is reached by "
-               "properties alone (got {})")
+_BAD_MIRROR = "x-mcp-header: must name a header, once, of a string, integer or boolean in properties alone (got %s)"
 _UNFIT_ANSWER = ('Error: what "{}" answered does not fit its outputSchema:\n{}\n'
                  "This is a fault of the tool, not of the arguments: go on without it.")
-_FORKED = "the server belongs to the process that started it, and this one was forked from it (make an McpClient here)"
 _TASK_ONLY = 'can only be run as a task (its execution.taskSupport is "required"), and toolreg starts no tasks'
 _Message = dict[str, Any]
 
@@ -6960,18 +6801,20 @@ class McpError(ToolRegError):
         self.code, self.data = code, data
 
 
+def _rpc_error(method: str, answer: _Message) -> McpError:
+    error = answer["error"] if isinstance(answer.get("error"), dict) else {"message": "no result came"}
+    text = f"the server refused {method}: {error.get('message')}"
+    return McpError(text[:1_000], error.get("code"), error.get("data"))
+
+
 def _objects(items: Any) -> list[_Message]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def _messages_of(text: str) -> list[_Message]:
-    """Read a line or an event: servers do print into their own output; an answer with NaN in it is an error."""
-    read = _caught(_read_json, text)
-    if read.error:
-        loose = _caught(json.loads, text).value
-        error = {"message": f"its answer cannot be read: {_words_of(read.error)}"}
-        return [{"id": loose.get("id"), "error": error}] if isinstance(loose, dict) else []
-    return _objects(read.value if isinstance(read.value, list) else [read.value])
+    """Read a line or an event; what is no message is skipped: servers do print into their own output."""
+    read = _caught(json.loads, text).value
+    return _objects(read if isinstance(read, list) else [read])
 
 
 def _encoded(message: _Message) -> bytes:
@@ -6982,150 +6825,129 @@ class _Link:
     """Be a connection with a server. It does not know its client: threads that read must keep no client alive."""
 
     send: Any                                   # (message, deadline): over HTTP a request is sent when it is answered
-    close: Any                                  # (): of either kind
+    leave: Any                                  # (): end the process or the session
     revisions: tuple[str, ...]                  # in the order in which they are tried
 
     def __init__(self, on_notification: Any, on_request: Any, mirrored: _Message) -> None:
         self.on_notification, self.on_request, self.mirrored = on_notification, on_request, mirrored
-        self.ids, self.process = itertools.count(1), os.getpid()        # a process that is forked must leave it alone
-        self.waiting: dict[Any, Any] = {}       # id of a request -> the box (a queue) at which its caller waits
-        self.session: dict[str, str] = {}       # the headers that the greeting brought: another dict after each
+        self.ids, self.process = itertools.count(1), os.getpid()
+        self.waiting: dict[Any, Any] = {}       # id of a request -> the queue at which its caller waits
+        self.session: dict[str, str] = {}       # the headers that a greeting brought: another dict after each
         self.about: _Message = {}               # what each request says of us, where there was no handshake
         self.fault = self.last_words = ""       # why it has ended, and what a child said before
 
-    def greet(self, deadline: float, known: str) -> _Message:
-        """Agree on a revision, first the one that the server is `known` for, and give what it says of itself."""
-        todo, faults = [*([known] if known else []), *self.revisions], list[tuple[bool, ToolRegError]]()
-        while todo and len(faults) < _TRIES:
-            revision = todo.pop(0)
+    def greet(self, deadline: float) -> _Message:
+        """Agree on a revision, and give what the server says of itself."""
+        todo, faults = [*self.revisions], dict[str, ToolRegError]()
+        for _ in range(_TRIES):
             try:
-                return self._agree(revision, deadline)
+                return self._agree(todo[0], deadline)
             except ToolRegError as error:
-                faults.append((revision == _NO_HANDSHAKE, error))
+                faults[todo.pop(0)] = error
                 data = getattr(error, "data", None)     # it may name those it has
-                named = data.get("supported") if isinstance(data, dict) else None
-                todo = [each for each in _REVISIONS if each in named] if isinstance(named, list) else todo
-        raise min(faults, key=lambda fault: fault[0])[1]        # what a handshake came to tells most
+                if isinstance(data, dict) and data.get("supported"):
+                    todo = [each for each in _REVISIONS if each in str(data["supported"])]
+            if not todo:
+                break
+        raise faults[min(faults)]               # what a handshake came to tells most
 
     def _agree(self, revision: str, deadline: float) -> _Message:
-        able, self.about = _ANSWERABLE if self.on_request else {}, {}
-        if revision == _NO_HANDSHAKE:
-            about = {f"{_META}protocolVersion": revision, f"{_META}clientCapabilities": able,
-                     f"{_META}clientInfo": _CLIENT}
+        able, is_new = _ANSWERABLE if self.on_request else {}, revision == _NO_HANDSHAKE
+        about, hello = {}, {"protocolVersion": revision, "clientInfo": _CLIENT}
+        if is_new:
+            about = {_META + name: value for name, value in {**hello, "clientCapabilities": able}.items()}
             in_time = (deadline + time.monotonic()) / 2         # some older servers never answer this
             server = self.ask("server/discover", {"_meta": about}, in_time)
-            supported = server.get("supportedVersions")
-            if not isinstance(supported, list) or revision not in supported:
-                raise McpError(f"the server does not speak {revision}", data={"supported": supported})
-            self.about, self.session = about, {"mcp-protocol-version": revision}
-            return {"protocolVersion": revision, **server}
-        hello = {"protocolVersion": revision, "capabilities": able, "clientInfo": _CLIENT}
-        server = self.ask("initialize", hello, deadline)
-        agreed = server.get("protocolVersion")
-        if agreed not in _REVISIONS[1:]:
-            raise McpError(f"the server speaks the revision {_shown(agreed)}, not {_listed(_REVISIONS)}")
-        self.session = {**self.session, "mcp-protocol-version": agreed}
-        self.send({"method": "notifications/initialized"}, deadline)
-        return server
+        else:
+            server = self.ask("initialize", {**hello, "capabilities": able}, deadline)
+        said = server.get("supportedVersions" if is_new else "protocolVersion")
+        agreed = [each for each in _REVISIONS if each in str(said) and is_new == (each == _NO_HANDSHAKE)]
+        if not agreed:
+            text = f"the server speaks the revision {_shown(said)}, not {_listed(_REVISIONS)}"
+            raise McpError(text, data={"supported": said})
+        self.about, self.session = about, {**self.session, "mcp-protocol-version": agreed[0]}
+        if not is_new:
+            self.send({"method": "notifications/initialized"}, deadline)
+        return {**server, "protocolVersion": agreed[0]}
 
     def ask(self, method: str, params: _Message, deadline: float) -> _Message:
         """Send a request, again with what the server asks for as often as it asks, and give its result."""
         more: _Message = {}
         for number in range(_ROUNDS):
-            result = self._ask(method, params | more, deadline)
-            kind = result.get("resultType", "complete")
+            result = self._ask_once(method, params | more, deadline)
+            kind, asked = result.get("resultType", "complete"), result.get("inputRequests") or {}
             if kind == "complete":
                 return result
             if kind != "input_required":
-                raise McpError(f"the result of {method} has the unknown resultType {_shown(kind)}")
-            started, asked = time.monotonic(), result.get("inputRequests")
-            answers = {key: self.answer(asked[key]) for key in asked} if isinstance(asked, dict) else {}
-            more = ({"inputResponses": answers} if answers else {}) | {
-                key: result[key] for key in ("requestState",) if key in result}
-            deadline += time.monotonic() - started      # a person may take their time
-            if not answers:                     # it only wants to be asked later
-                time.sleep(min(_SHORTEST_PAUSE * 2**number, max(deadline - started, 0)))
-        raise McpError(f"the server asked for input {_ROUNDS} times")
+                break
+            more = {key: result[key] for key in ("requestState",) if key in result}
+            more |= {"inputResponses": {key: self.answer(asked[key]) for key in asked}} if asked else {}
+            time.sleep(0 if asked else _SHORTEST_PAUSE * number)        # some only want to be asked later
+        raise McpError(f"{method} came to no result, but to {_shown(kind)} (after {number} answers)")
 
-    def _ask(self, method: str, params: _Message, deadline: float) -> _Message:
-        about, number = self.about | params.get("_meta", {}), next(self.ids)
-        if self.on_notification and method == "tools/call":
-            about["progressToken"] = number
-        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
-        try:
-            answer = self._answer_to(message, deadline)
-        except TimeoutError:
-            if method == "tools/call":
-                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
-                _on_daemon(self.send, cancelled, deadline + _GRACE)
-            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
-        result, error = answer.get("result"), answer.get("error")
-        if isinstance(result, dict):
-            return result
-        error = error if isinstance(error, dict) else {"message": "no result came"}
-        text = f"the server refused {method}: {error.get('message')}"
-        raise McpError(text[:1_000], error.get("code"), error.get("data"))
-
-    def _answer_to(self, message: _Message, deadline: float) -> _Message:
+    def _ask_once(self, method: str, params: _Message, deadline: float) -> _Message:
         import queue
-        box = self.waiting[message["id"]] = queue.SimpleQueue[Any]()
+        number, box = next(self.ids), queue.SimpleQueue[Any]()
+        about = params.get("_meta", self.about) | ({"progressToken": number} if self.on_notification else {})
+        message = {"id": number, "method": method, "params": params | ({"_meta": about} if about else {})}
+        self.waiting[number] = box
         try:
             sent = _caught(self.send, message, deadline)
             if self.fault:                      # which tells more than what was sent into the void
                 raise McpError(self.fault)
-            if isinstance(sent.error, HttpError) and "mcp-session-id" not in self.session:
-                body = sent.error.body if sent.error.status in (400, 404) else b""
-                for told in _messages_of(body.decode("utf-8", "replace")):
-                    if "error" in told:
-                        return told
             sent.get()
-            answer = box.get(timeout=_seconds_to(deadline))
-        except queue.Empty:
-            raise TimeoutError from None
+            answer = box.get(timeout=_seconds_to(deadline)).get()
+        except (TimeoutError, queue.Empty):
+            if method == "tools/call":
+                cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+                _on_daemon(self.send, cancelled, deadline + _GRACE)
+            raise ToolTimeoutError(f"the server gave no answer within the timeout{self.last_words}") from None
         finally:
-            self.waiting.pop(message["id"], None)
-        if answer is None:
-            raise McpError(self.fault)
-        return dict(answer)
-
-    def answer(self, request: Any) -> Any:
-        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
-        method, params = request.get("method"), request.get("params") or {}
-        result = {} if method == "ping" else self.on_request(method, params) if self.on_request else None
-        if result is None:
-            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
-        _write_json(result)                     # what cannot be sent is an error here
-        return result
-
-    def _reply(self, request: _Message) -> None:
-        given = _caught(self.answer, request)
-        code = _caught(getattr, given.error, "code").value
-        error = given.error and {"code": code if type(code) is int else -32603, "message": _words_of(given.error)}
-        outcome = {"error": error} if error else {"result": given.value}
-        _caught(self.send, {"id": request["id"], **outcome}, time.monotonic() + _GRACE)
+            self.waiting.pop(number, None)
+        if not isinstance(answer.get("result"), dict):
+            raise _rpc_error(method, answer)
+        return dict(answer["result"])
 
     def take(self, text: str) -> None:
         """Hand answers to their callers and notifications on; answer what the server asks."""
         import warnings
         for message in _messages_of(text):
             method, number = message.get("method"), message.get("id")
-            if method is None:
-                box = self.waiting.pop(number, None) if type(number) is int else None
-                if box:
-                    box.put(message)
-            elif "id" in message and self.on_request and method != "ping":
-                _on_daemon(self._reply, message)        # which may take its time
-            elif "id" in message:               # its ids are its own
-                self._reply(message)
-            elif self.on_notification:
+            box = self.waiting.pop(number, None) if method is None and type(number) is int else None
+            if box:
+                box.put(_Outcome(message))
+            elif method and "id" in message:    # its ids are its own, and the answer may take its time
+                _on_daemon(self._reply, message)
+            elif method and self.on_notification:
                 error = _caught(self.on_notification, method, message.get("params") or {}).error
                 if error:                       # which must not end the connection, even where warnings are errors
                     _caught(warnings.warn, f"on_notification: {_error_text(error)}", ToolRegWarning)
 
+    def _reply(self, request: _Message) -> None:
+        given = _caught(self.answer, request)
+        code = given.error.code if isinstance(given.error, McpError) else None
+        error = given.error and {"code": code or -32603, "message": _words_of(given.error)}
+        reply = {"error": error} if error else {"result": given.value}
+        _caught(self.send, {"id": request["id"], **reply}, time.monotonic() + _GRACE)
+
+    def answer(self, request: Any) -> Any:
+        """Give what answers a request of the server, or raise a McpError for what nobody answers."""
+        method, params = request.get("method"), request.get("params") or {}
+        result = {} if method == "ping" else self.on_request and self.on_request(method, params)
+        if result is None:
+            raise McpError(f"the server asks for {method}, which nobody here answers (see on_request)", -32601)
+        _write_json(result)                     # what cannot be sent is an error here
+        return result
+
     def end(self, fault: str) -> None:
         self.fault = self.fault or fault
         for box in list(self.waiting.values()):
-            box.put(None)
+            box.put(_Outcome(None, McpError(self.fault)))
+
+    def close(self) -> None:
+        if self.process == os.getpid():         # what was inherited at a fork is not ours to end
+            self.end("the client is closed")
+            self.leave()
 
 
 class _Pipe(_Link):
@@ -7138,9 +6960,8 @@ class _Pipe(_Link):
         import subprocess
         super().__init__(*hooks)
         self.outbox = queue.SimpleQueue[Any]()
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
-            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=inherited | env, cwd=cwd,
+            self.child: Any = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, env=env, cwd=cwd,
                                                start_new_session=True)
         except (OSError, ValueError) as error:
             raise McpError(f"the server cannot be started: {error}") from None
@@ -7153,37 +6974,28 @@ class _Pipe(_Link):
         if self.outbox.qsize() < _MAX_UNSENT:
             self.outbox.put(_encoded(message) + b"\n")
 
-    def close(self) -> None:
-        if self.process == os.getpid():
-            self.end("the client is closed")
-            self._reap()
-
-    def _reap(self) -> None:
+    def leave(self) -> None:
         """Close the child's input; one that does not end is terminated, then killed. Ctrl-C only makes it quicker."""
         self.outbox.put(None)
-        if _caught(self.child.wait, _GRACE).error or _caught(self.drained.result, _GRACE).error:  # a grandchild
-            for number in (15, 9):              # to the group: npx, uv and shells start the server as their child
-                _caught(getattr(os, "killpg", os.kill), self.child.pid, number)
-                _caught(self.drained.result, _GRACE)        # when all have ended that could write to stderr
-            _caught(self.child.wait, _GRACE)
-        _caught(self.drained.result, _GRACE)
-
-    def _hear(self) -> None:
-        reason = "the server has ended"
-        with self.child.stdout as pipe:
-            for line in iter(lambda: pipe.readline(MAX_BODY), b""):
-                if len(line) == MAX_BODY:
-                    reason = f"the server was stopped: it sent a line of more than {MAX_BODY} bytes"
-                    break
-                self.take(line.decode("utf-8", "replace"))
-        self._reap()
-        self.end(f"{reason} (exit code {self.child.returncode}){self.last_words}")
+        kill = getattr(os, "killpg", os.kill)   # the group: npx, uv and shells start the server as their child
+        for number in (15, 9, None):
+            waits = _caught(self.child.wait, _GRACE), _caught(self.drained.result, _GRACE)
+            if number and any(wait.error for wait in waits):        # or a grandchild could still write to stderr
+                _caught(kill, self.child.pid, number)
 
     def _speak(self) -> None:
         with self.child.stdin as pipe:          # an error ends the thread: why, the one that hears will know
             for line in iter(self.outbox.get, None):
                 pipe.write(line)
                 pipe.flush()
+
+    def _hear(self) -> None:
+        with self.child.stdout as pipe:
+            while (line := pipe.readline(MAX_BODY)) and len(line) < MAX_BODY:
+                self.take(line.decode("utf-8", "replace"))
+        self.leave()
+        reason = f"was stopped: it sent a line of more than {MAX_BODY} bytes" if line else "has ended"
+        self.end(f"the server {reason} (exit code {self.child.returncode}){self.last_words}")
 
     def _drain(self) -> None:
         tail = b""
@@ -7198,57 +7010,61 @@ class _Http(_Link):
 
     revisions = _REVISIONS[:2]
 
-    def __init__(self, url: str, headers: Any, *hooks: Any) -> None:
+    def __init__(self, url: str, headers: Callable[[], dict[str, str]], *hooks: Any) -> None:
         import threading
         import weakref
         super().__init__(*hooks)
-        self.url, self.over, self.wires = url, threading.Event(), weakref.WeakSet[_Wire]()
-        self.given_headers = headers            # a function, since tokens expire
+        self.url, self.headers = url, headers
+        self.over, self.wires = threading.Event(), weakref.WeakSet[_Wire]()
 
     def send(self, message: _Message, deadline: float) -> None:
         """Post a message, and read until it is answered if it is a request."""
         method = message.get("method")
         if method and "id" in message:
-            self._follow("POST", deadline, message)
+            self._follow(message, deadline)
         elif not self.about:                    # else nothing is told: the end of its stream cancels a request
-            self._fetch("POST", deadline, message).close()
+            self._fetch("POST", message, deadline).close()
         if method == "notifications/initialized":       # from now on hear what belongs to no call
-            _on_daemon(self._follow, "GET", math.inf)
+            _on_daemon(self._follow, {}, math.inf)
 
-    def close(self) -> None:
-        if self.process != os.getpid():
-            return
-        self.end("the client is closed")
+    def leave(self) -> None:
         if "mcp-session-id" in self.session:
-            _caught(lambda: self._fetch("DELETE", time.monotonic() + _GRACE).close())
+            _caught(lambda: self._fetch("DELETE", {}, time.monotonic() + _GRACE).close())
         self.over.set()
         for wire in list(self.wires):
             wire.hang_up()
 
-    def _fetch(self, method: str, deadline: float, message: _Message | None = None, last_id: str = "") -> _Response:
-        is_hello = message is not None and message.get("method") == "initialize"
-        known = {} if is_hello else _stated(message or {}, self.mirrored) or self.session
+    def _fetch(self, method: str, message: _Message, deadline: float, last_id: str = "") -> _Response:
         resumed = {"last-event-id": last_id} if last_id else {}
-        response = _request(method, self.url, headers={**self.given_headers(), **_HTTP_HEADERS, **known, **resumed},
-                            body=_encoded(message) if message else None, timeout=deadline - time.monotonic(),
-                            watch=self._watch)
+        response = _request(method, self.url, timeout=deadline - time.monotonic(), watch=self.wires.add,
+                            headers={**self.headers(), **_HTTP_HEADERS, **self._known(message), **resumed},
+                            body=_encoded(message) if message else None)
         if not 200 <= response.status < 300:
-            raise response.error()
-        if is_hello:
+            error = response.error()
+            told = _messages_of(error.body.decode("utf-8", "replace")) if error.status in (400, 404) else []
+            is_told = told and "error" in told[0] and "mcp-session-id" not in self.session
+            raise _rpc_error(str(message.get("method")), told[0]) if is_told else error
+        if message.get("method") == "initialize":
             self.session = {name: text for name, text in response.headers.items() if name == "mcp-session-id"}
         return response
 
-    def _watch(self, wire: _Wire) -> None:
-        self.wires.add(wire)
-        if self.over.is_set():
-            wire.hang_up()
+    def _known(self, message: _Message) -> dict[str, str]:
+        """Give the headers of a session, or without one those that repeat what a request says, and arguments of it."""
+        method, params = message.get("method"), message.get("params", {})
+        name, revision = params.get("name"), params.get("_meta", {}).get(f"{_META}protocolVersion")
+        if revision is None:
+            return {} if method == "initialize" else self.session
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": name}
+        for header, way in self.mirrored.get(name, {}).items():
+            said[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
+                                            way, params["arguments"])
+        return {header: _header_text(value) for header, value in said.items() if value is not None}
 
-    def _follow(self, method: str, deadline: float, message: _Message | None = None) -> None:
-        """Read until the request is answered, or without one for ever; a stream that ends too early is resumed."""
-        number, last_id, pause = message["id"] if message else None, "", 1.0
+    def _follow(self, message: _Message, deadline: float) -> None:
+        """Read until a request is answered, or without one for ever; a stream that ends too early is resumed."""
+        number, last_id, pause = message.get("id"), "", 1.0
         while not self.over.is_set():
-            stream = self._fetch(method, deadline if number else time.monotonic() + 60, message, last_id)
-            stream.wire.deadline = deadline
+            stream = self._fetch("POST" if message else "GET", message, deadline, last_id)
             is_stream = "text/event-stream" in stream.headers.get("content-type", "")
             try:
                 whole = [] if is_stream else [("", stream.read().decode("utf-8", "replace"), "", None)]
@@ -7264,21 +7080,8 @@ class _Http(_Link):
                 stream.close()
             if not is_stream or (number and (self.about or not last_id)):
                 raise McpError("the server's answer ended without a result")
-            self.over.wait(min(max(pause, _SHORTEST_PAUSE), max(deadline - time.monotonic(), 0)))
-            method, message = "GET", None
-
-
-def _stated(message: _Message, mirrored: Mapping[str, Any]) -> dict[str, str]:
-    """Give the headers that repeat what a request without a session says, with the arguments mirrored in them."""
-    params: _Message = message.get("params") or {}
-    revision = params.get("_meta", {}).get(f"{_META}protocolVersion")
-    if revision is None:
-        return {}
-    headers = {"mcp-protocol-version": revision, "mcp-method": message["method"], "mcp-name": params.get("name")}
-    for header, way in mirrored.get(params.get("name", ""), {}).items():
-        headers[header] = functools.reduce(lambda value, key: value.get(key) if isinstance(value, dict) else None,
-                                           way, params["arguments"])
-    return {name: _header_text(value) for name, value in headers.items() if value is not None}
+            self.over.wait(max(min(pause, deadline - time.monotonic()), _SHORTEST_PAUSE))
+            message = {}                        # it is a GET that resumes
 
 
 def _header_text(value: Any) -> str:
@@ -7291,18 +7094,16 @@ def _header_text(value: Any) -> str:
 
 def _note_mirrors(found: _Message, way: tuple[Any, ...] | None, schema: Any, *steps: Any) -> None:
     """Note header -> way to the argument, None below other keywords than `properties`; a wrong one is a McpError."""
-    if not isinstance(schema, dict):
-        return
     way = None if way is None else (*way, *steps)
-    if "x-mcp-header" in schema:
-        name, is_value = schema["x-mcp-header"], schema.get("type") in ("string", "integer", "boolean")
-        header = f"mcp-param-{name}".lower()
-        if not (way and is_value and isinstance(name, str) and re.fullmatch(_HEADER_NAME, name)) or header in found:
-            raise McpError(_BAD_MIRROR.format(_shown(name)))
-        found[header] = way
-    for keyword, argument in schema.items():
+    for keyword, argument in schema.items() if isinstance(schema, dict) else ():
         onward = way if keyword == "properties" else None
         _change_schemas(keyword, argument, functools.partial(_note_mirrors, found, onward))
+        if keyword == "x-mcp-header":
+            is_name = isinstance(argument, str) and re.fullmatch(_HEADER_NAME, argument)
+            header, is_value = f"mcp-param-{argument}".lower(), schema.get("type") in ("string", "integer", "boolean")
+            if not (way and is_name and is_value) or header in found:
+                raise McpError(_BAD_MIRROR % _shown(argument))
+            found[header] = way
 
 
 def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Callable[..., _Link]:
@@ -7311,28 +7112,27 @@ def _connector_of(transport: Any, env: Mapping[str, str], headers: Any) -> Calla
     entry: Mapping[str, Any] = transport if isinstance(transport, Mapping) else {others: transport}
     where, command = str(entry.get("url")), entry.get("command")
     if where.startswith(("http://", "https://")):
-        fixed = entry.get("headers") or {}
-        given: Any = headers if callable(headers) else lambda: headers
-        return functools.partial(_Http, where, lambda: {**fixed, **given()})
-    runner = _RUNNERS.get(os.path.splitext(where)[1])
+        given: Any = headers if callable(headers) else lambda: headers      # tokens expire
+        return functools.partial(_Http, where, lambda: {**(entry.get("headers") or {}), **given()})
+    runner = {".py": sys.executable, ".js": "node"}.get(os.path.splitext(where)[1])
     command = [runner, where] if runner else [command] if isinstance(command, str) else command
     if not isinstance(command, (list, tuple)) or not command:
         raise McpError(_NO_TRANSPORT % _shown(list(entry) if entry is transport else transport))    # without secrets
-    command = [str(part) for part in [*command, *(entry.get("args") or [])]]
-    env = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
-    return functools.partial(_Pipe, command, env, entry.get("cwd"))
+    parts = [str(part) for part in [*command, *(entry.get("args") or [])]]
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    given = {name: str(value) for name, value in {**(entry.get("env") or {}), **env}.items()}
+    return functools.partial(_Pipe, parts, inherited | given, entry.get("cwd"))
 
 
 class McpClient:
     """Speak with one MCP server, from any number of threads; raise McpError, HttpError, ToolTimeoutError.
 
     `transport`: a command as a list, the path of a .py or .js file, an http(s) URL, or a server's entry in a
-    configuration file ({"command", "args", "env", "cwd"} or {"url", "headers"}). A child process gets `env`, and of
-    ours only what it needs to start (PATH, HOME, LANG …). `headers` may be a function that gives them. `timeout`:
-    seconds for a call, whatever the server sends meanwhile; `start_timeout`: for the start.
-    `on_notification(method, params)` runs on threads that must not wait for this client. `on_request(method, params)`
-    answers what the server asks (elicitation, sampling, roots); None refuses. It connects anew where the server ended.
-    `close()`, the end of a `with` block, of the program or of the last tool ends it.
+    configuration file. A child process gets `env`, and of ours only what it needs to start (PATH, HOME, LANG …).
+    `timeout`: for a call, whatever the server sends meanwhile. `on_notification(method, params)` runs on threads that
+    must not wait for this client; `on_request(method, params)` answers what the server asks (elicitation, sampling,
+    roots), None refuses. It connects anew where the server ended, or in a forked process. `close()`, the end of a
+    `with` block, of the program or of the last tool ends it.
     """
 
     def __init__(self, transport: Any, *, env: Mapping[str, str] | None = None,
@@ -7341,13 +7141,12 @@ class McpClient:
                  on_request: Callable[[str, Any], Any] | None = None, timeout: float | None = 30,
                  start_timeout: float | None = 60) -> None:
         import threading
-        self.timeout = math.inf if timeout is None else timeout
-        self.start_timeout = math.inf if start_timeout is None else start_timeout
+        self.timeout, self.start_timeout = (math.inf if each is None else each for each in (timeout, start_timeout))
         self.server: dict[str, Any] = {}        # what it said of itself
-        self._connect, self._lock = _connector_of(transport, env or {}, headers or {}), threading.Lock()
         self._mirrored: _Message = {}           # tool -> header -> the way to the argument that it repeats
-        self._hooks = on_notification, on_request, self._mirrored
-        self._closed, self._process = False, os.getpid()
+        connector = _connector_of(transport, env or {}, headers or {})
+        self._connect = functools.partial(connector, on_notification, on_request, self._mirrored)
+        self._closed, self._process, self._lock = False, os.getpid(), threading.Lock()
         self._link: Any = None
         self._end: Any = bool                   # ends the link; there is none yet
 
@@ -7365,24 +7164,21 @@ class McpClient:
 
     def list_tools(self) -> list[dict[str, Any]]:
         """Give all pages of the server's list, as it spells them, but for tools with a wrong `x-mcp-header`."""
-        return [row for row in self._rows() if not _caught(self._mirror, row).error]
+        return [row for row, fault in self._rows() if not fault]
 
-    def _rows(self) -> list[_Message]:
-        self._linked()
-        rows, cursors, cursor, deadline = list[_Message](), list[Any](), None, time.monotonic() + self.timeout
+    def _rows(self) -> list[tuple[_Message, str]]:
+        """Give all rows of the server's list, each with what is wrong with its `x-mcp-header`."""
+        is_new = isinstance(self._linked(), _Http) and self._link.about
+        rows, cursors, cursor, deadline = list[Any](), list[Any](), None, time.monotonic() + self.timeout
         while cursor not in cursors:            # one that was there leads in circles
             cursors.append(cursor)
             page = self._call("tools/list", {"cursor": cursor} if cursor else {}, deadline)
-            rows += _objects(page.get("tools"))
+            for row in _objects(page.get("tools")):
+                mirrors = self._mirrored[str(row.get("name"))] = {}
+                fault = is_new and _caught(_note_mirrors, mirrors, (), row.get("inputSchema")).error
+                rows.append((row, str(fault or "")))
             cursor = page.get("nextCursor") or None
         return rows
-
-    def _mirror(self, row: _Message) -> None:
-        """Note which arguments of a tool are headers too; a McpError says that it is said wrongly."""
-        mirrors: _Message = {}
-        if isinstance(self._link, _Http) and self._link.about:
-            _note_mirrors(mirrors, (), row.get("inputSchema"))
-        self._mirrored[str(row.get("name"))] = mirrors
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Call a tool and give its result as the server spells it: `content`, `structuredContent`, `isError`."""
@@ -7398,10 +7194,9 @@ class McpClient:
             is_lost = "mcp-session-id" in session and getattr(error, "status", None) in (400, 404)
             if not is_lost and code not in (_HEADERS_DIFFER, _OTHER_REVISION):
                 raise                           # in all others nothing was run
-        link = self._linked(session)
         if code == _HEADERS_DIFFER and method == "tools/call":
             self.list_tools()                   # which says what the headers have to repeat
-        return link.ask(method, params, deadline)
+        return self._linked(session).ask(method, params, deadline)
 
     def _linked(self, lost: Any = None) -> Any:
         """Give the connection: made anew where the server ended, greeted anew where it forgot this session."""
@@ -7409,9 +7204,7 @@ class McpClient:
         import weakref
         deadline = time.monotonic() + self.start_timeout
         if self._process != os.getpid():        # forked: the lock may be held by a thread that is not here
-            if isinstance(self._link, _Pipe):
-                raise McpError(_FORKED)
-            self._process, self._lock, self._link, self._end = os.getpid(), threading.Lock(), None, bool
+            self._process, self._lock, self._link = os.getpid(), threading.Lock(), None
         with self._lock:
             if self._closed:
                 raise McpError("the client is closed")
@@ -7419,11 +7212,11 @@ class McpClient:
                 raise ToolTimeoutError("the server gave no answer within the timeout")
             if self._link is None or self._link.fault:
                 self._end()
-                self._link = self._connect(*self._hooks)
+                self._link = self._connect()
                 self._end = weakref.finalize(self, self._link.close)        # also at the end of the program
                 lost = self._link.session
             if self._link.session is lost:
-                greeting = _caught(self._link.greet, deadline, self.server.get("protocolVersion", ""))
+                greeting = _caught(self._link.greet, deadline)
                 if greeting.error or self._closed:          # perhaps meanwhile
                     self._end()
                 self.server = greeting.get()
@@ -7449,13 +7242,14 @@ def _answer_of(result: _Message, name: str = "", output: Validator | None = None
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     if is_structured and not _is_said(structured, texts):
         parts.append(_write_json(structured))
+    text = _printable("\n".join(parts))
     if result.get("isError"):
-        raise ToolError(_printable("\n".join(parts)) or "Error: the tool failed without saying why.")
+        raise ToolError(text or "Error: the tool failed without saying why.")
     if output:
         faults: list[Any] = [*output.iter_errors(structured)] if is_structured else ["structuredContent is missing"]
         if faults:
             raise ToolError(_UNFIT_ANSWER.format(name, "\n".join(f"- {fault}" for fault in faults[:SHOWN_NAMES])))
-    return Answer(_printable("\n".join(parts)), structured if is_structured else blocks)
+    return Answer(text, structured if is_structured else blocks)
 
 
 def _is_said(structured: Any, texts: list[Any]) -> bool:
@@ -7466,23 +7260,14 @@ def _is_said(structured: Any, texts: list[Any]) -> bool:
     return any(said in (structured, inner) for said in (*values, *texts, values, texts))
 
 
-def _mcp_tool(client: McpClient, row: _Message, name: str) -> Tool:
-    if not isinstance(row.get("name"), str):
-        raise McpError("has no name")
-    execution = row.get("execution")
-    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-        raise McpError(_TASK_ONLY)
-    client._mirror(row)
+def _mcp_tool(client: Any, row: _Message, fault: str, name: str) -> Tool:
+    is_task = _caught(lambda: row["execution"]["taskSupport"]).value == "required"
+    if fault or is_task or not isinstance(row.get("name"), str):
+        raise McpError(fault or (_TASK_ONLY if is_task else "has no name"))
     metadata = ToolMetadata(source="mcp", extra={key: row[key] for key in ("title", "annotations") if row.get(key)})
-    output = None
-    with contextlib.suppress(SchemaError):      # an answer is not checked against what nobody can read
-        output = None if row.get("outputSchema") is None else Validator(row["outputSchema"])
+    output = _caught(Validator, row.get("outputSchema")).value      # None where nobody can read it
     return Tool(name, row.get("description") or "", row.get("inputSchema", {}),
                 lambda **arguments: _answer_of(client.call_tool(row["name"], arguments), name, output), metadata)
-
-
-def _unreachable(reason: str, name: str) -> Tool:
-    raise McpError(reason)
 
 
 def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
@@ -7499,11 +7284,11 @@ def mcp_tools(client_or_transport: Any, **options: Any) -> ToolList:
         try:
             client = entry if isinstance(entry, McpClient) else McpClient(entry, **options)
             rows += [(f"{server}-{row.get('name')}" if are_many else f"{row.get('name')}",
-                      functools.partial(_mcp_tool, client, row)) for row in client._rows()]
+                      functools.partial(_mcp_tool, client, row, fault)) for row, fault in client._rows()]
         except ToolRegError as error:
             if not are_many:
                 raise
-            rows.append((server, functools.partial(_unreachable, str(error))))      # a traceback would hold the client
+            rows.append((server, functools.partial(_mcp_tool, None, {}, str(error))))
     return _make_tools("mcp", rows)
 
 
@@ -7522,13 +7307,11 @@ LAST_SECONDS = 1.5          # for the calls that still run when the client close
 _STATELESS, _GREETED = "2026-07-28", ("2025-11-25", "2025-06-18")       # in the older ones a greeting comes first
 _META_NEEDED = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities")
 _ABOUT = {"capabilities": {"tools": {}}, "serverInfo": {"name": "toolreg", "version": __version__}}
-_WHOLE = {"resultType": "complete"}
-_WHOLE_NOW = {**_WHOLE, "ttlMs": 0, "cacheScope": "private"}            # tools may change, and nobody is told
+_FRESH = {"ttlMs": 0, "cacheScope": "private"}          # tools may change, and nobody is told
 _NO_REQUEST = "a request must have an id (text or an integer), a method (text) and params that are an object"
 _MISFIT_RESULT = 'Error: the result of "{}" does not fit its outputSchema:\n{}\nThe tool has run; its result was:\n{}'
 _LOOPBACK = r"localhost|127\.[0-9.]+|\[::1\]"
 _HOST_PORT = r"(?ia)(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?"
-_WHEN_REFUSED = (("Connection", "close"), ("Allow", "POST"), ("WWW-Authenticate", "Bearer"))    # a body stays unread
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _OPEN_DOOR = "http: {} can be reached from other machines (write 127.0.0.1, or token= for a secret that clients send)"
 _Rpc = dict[str, Any]       # an object of JSON-RPC
@@ -7542,17 +7325,12 @@ _TOOL["mcp"] = lambda tool, about, parameters, strict: {**about, "inputSchema": 
 @functools.lru_cache(1024)
 def _output_of(tool: Tool, revision: str) -> Validator | None:
     """Give the check of what a function says it returns: objects, and lately all but text and what may be null."""
-    output = _caught(lambda: Validator(_written_by(inspect.unwrap(tool.func)))).value
-    kind = output.schema.get("type") if output else "string"
-    is_told = kind == "object" or (revision == _STATELESS and kind != "string" and not output.is_valid(None))
-    return output if is_told else None
-
-
-def _written_by(func: Any) -> dict[str, Any]:
-    given = _FIND_HINTS[-1](func)["return"]
-    written = getattr(given, "model_json_schema", None)         # pydantic writes otherwise than it reads
-    schema: dict[str, Any] = _map_schema(written(mode="serialization") if written else schema_of(given), _as_written)
-    return schema
+    returns = _caught(lambda: _hints_of(inspect.unwrap(tool.func))["return"]).value
+    written = getattr(returns, "model_json_schema", None)       # pydantic writes otherwise than it reads
+    schema = _caught(lambda: written(mode="serialization") if written else schema_of(returns)).value
+    output: Any = _caught(lambda: Validator(_map_schema(schema, _as_written))).value
+    kind = "null" if output is None or output.is_valid(None) else output.schema.get("type")
+    return output if kind == "object" or (revision == _STATELESS and kind not in ("string", "null")) else None
 
 
 def _as_written(schema: Any) -> Any:
@@ -7575,9 +7353,9 @@ class _RpcError(Exception):
     """Be (the status of HTTP, the error) that answer a request."""
 
 
-def _insist(is_so: Any, code: int, message: str, status: int = 400, **data: Any) -> None:
+def _insist(is_so: Any, code: int, message: str, status: int = 400, **more: Any) -> None:
     if not is_so:
-        raise _RpcError(status, {"code": code, "message": message, **({"data": data} if data else {})})
+        raise _RpcError(status, {"code": code, "message": message, **more})
 
 
 def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
@@ -7587,11 +7365,10 @@ def _revision_of(method: str, params: _Rpc, headers: Any) -> str:
     usual = wished if wished in _GREETED else headers.get("mcp-protocol-version", _GREETED[0])
     revision = meta.get(_META_NEEDED[0], usual)
     _insist(revision in [*_SERVED], -32022, f"{_shown(revision)} is no revision of MCP that is spoken here",
-            supported=[*_SERVED], requested=str(revision))
+            data={"supported": [*_SERVED], "requested": str(revision)})
     if revision == _STATELESS:
         _insist(meta.keys() >= {*_META_NEEDED}, -32602, f"params._meta: must have {_listed(_META_NEEDED)}")
-        said = {"mcp-protocol-version": revision, "mcp-method": method,
-                "mcp-name": params.get("name") if method == "tools/call" else None}
+        said = {"mcp-protocol-version": revision, "mcp-method": method, "mcp-name": params.get("name")}
         wrong = [name for name in said if headers and said[name] not in (None, str(headers.get(name)).strip())]
         _insist(not wrong, -32020, f"{_listed(wrong)}: the header does not say what the message says")
     return str(revision)
@@ -7607,17 +7384,16 @@ class _Desk:
     def serve(self) -> None:
         """Run the calls that are bound to this thread, until None comes for one, or Ctrl-C."""
         import queue
-        while True:
+        call: Any = bool
+        while call:
             with contextlib.suppress(queue.Empty):          # Windows hears no Ctrl-C while it waits
                 call, box = self.bound.get(timeout=1.0)
-                if call is None:
-                    return
                 box.put(outcome := _caught(call))
                 if isinstance(outcome.error, KeyboardInterrupt):
                     return
 
     def answer(self, line: bytes, headers: Any) -> tuple[int, bytes]:
-        """Give (the status of HTTP, one line of JSON); the line is empty where nothing was asked."""
+        """Give (the status of HTTP, one line of JSON), which is empty where nothing was asked."""
         import traceback
         known, status = None, 200
         try:
@@ -7632,29 +7408,31 @@ class _Desk:
             method, params = message.get("method"), message.get("params", {})
             _insist(known is not None and type(method) is str and isinstance(params, dict), -32600, _NO_REQUEST)
             revision = _revision_of(str(method), params, headers)
-            reply, more = _SERVED[revision].get(str(method), (None, {}))
+            methods, is_new = _SERVED[revision], revision == _STATELESS
             # older clients take 404 for a lost session
-            _insist(reply, -32601, f"there is no method {_shown(method)}", 404 if revision == _STATELESS else 200)
-            part = {"result": {**reply(self, params, revision), **more}}
+            _insist(method in methods, -32601, f"there is no method {_shown(method)}", 404 if is_new else 200)
+            whole = {"resultType": "complete"} if is_new else {}
+            part = {"result": {**methods[str(method)](self, params, revision), **whole}}
         except _RpcError as refused:
             status, part = refused.args[0], {"error": refused.args[1]}
         except BaseException as error:          # a hook failed, or a tool wants the program to end
-            traceback.print_exception(type(error), error, error.__traceback__)
+            traceback.print_exception(error)
             part = {"error": {"code": -32603, "message": f"internal error: {type(error).__name__}"}}
-        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode()
+        return status, _printable(_write_json({"jsonrpc": "2.0", "id": known, **part})).encode() + b"\n"
 
     def list_tools(self, params: _Rpc, revision: str) -> _Rpc:
         rows = self.registry.get_schemas(api_format="mcp")
         for row in rows:
             if output := _output_of(self.registry[row["name"]], revision):
                 row["outputSchema"] = output.schema
-        return {"tools": rows}
+        return {"tools": rows, **_FRESH}
 
     def call_tool(self, params: _Rpc, revision: str) -> _Rpc:
         import queue
-        name, arguments = str(params.get("name")), params.get("arguments")
-        is_call = params.get("name") == name and isinstance(arguments, (dict, type(None)))
-        _insist(is_call, -32602, "name: must be text, and arguments an object")
+        name: Any = params.get("name")
+        arguments: Any = params.get("arguments")
+        _insist(isinstance(name, str) and isinstance(arguments, (dict, type(None))), -32602,
+                "name: must be text, and arguments an object")
         tool, box = self.registry.get_tool(name), queue.SimpleQueue[Any]()
         call: Any = functools.partial(self.context.copy().run, self.registry.invoke, name, arguments or {})
         if tool and not tool.metadata.parallel:
@@ -7671,12 +7449,11 @@ class _Desk:
         return {"content": blocks, "isError": is_error, **structured}
 
 
-_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> (what answers, what its result says besides)
-    _STATELESS: {"tools/list": (_Desk.list_tools, _WHOLE_NOW), "tools/call": (_Desk.call_tool, _WHOLE),
-                 "server/discover": (lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT}, _WHOLE_NOW)},
-    **dict.fromkeys(_GREETED, {"tools/list": (_Desk.list_tools, {}), "tools/call": (_Desk.call_tool, {}),
-                               "ping": (lambda *_: {}, {}), "initialize": (
-        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision}, {})})}
+_TOOLS = {"tools/list": _Desk.list_tools, "tools/call": _Desk.call_tool}
+_SERVED: dict[str, dict[str, Any]] = {          # revision -> method -> what answers
+    _STATELESS: {**_TOOLS, "server/discover": lambda *_: {"supportedVersions": [*_SERVED], **_ABOUT, **_FRESH}},
+    **dict.fromkeys(_GREETED, {**_TOOLS, "ping": lambda *_: {}, "initialize": (
+        lambda desk, params, revision: {**_ABOUT, "protocolVersion": revision})})}
 
 
 def _serve_pipes(desk: _Desk) -> None:
@@ -7690,7 +7467,7 @@ def _serve_pipes(desk: _Desk) -> None:
     def reply(line: bytes) -> None:
         _, said = desk.answer(line, {})
         with turn:
-            _caught(replies.writelines, [said, b"\n"] if said else [])          # in vain where the client has gone
+            _caught(replies.write, said)        # in vain where the client has gone
             _caught(replies.flush)
         places.release()
 
@@ -7704,7 +7481,7 @@ def _serve_pipes(desk: _Desk) -> None:
         deadline = time.monotonic() + LAST_SECONDS
         for _ in range(MAX_SERVED):             # all places are free when all calls are answered
             places.acquire(timeout=max(0.0, deadline - time.monotonic()))
-        desk.bound.put((None, None))
+        desk.bound.put((None, desk.bound))
 
     _on_daemon(listen)
     desk.serve()
@@ -7726,11 +7503,11 @@ def _refusal_of(request: Any, size: int, token: str | None) -> int:
     return next((status for status, is_refused in refusals.items() if is_refused), 0)
 
 
-def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
+def _serve_http(desk: _Desk, host: str, port: int, token: str | None) -> None:
     import http.server
     import socket
     import threading
-    host, places = place[1], threading.Semaphore(MAX_SERVED)
+    places = threading.Semaphore(MAX_SERVED)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = default_request_version = "HTTP/1.1"
@@ -7753,9 +7530,10 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
             status, line = (refusal, b"") if refusal else desk.answer(body, self.headers)
             self.connection.settimeout(MESSAGE_SECONDS)
             self.send_response(status)
-            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(line))),
-                           *(_WHEN_REFUSED if refusal else ())):
-                self.send_header(*header)
+            more = {"Connection": "close", "Allow": "POST", "WWW-Authenticate": "Bearer"}   # a body stays unread
+            about = {"Content-Type": "application/json", "Content-Length": len(line), **(more if refusal else {})}
+            for name, value in about.items():
+                self.send_header(name, str(value))
             self.end_headers()
             self.wfile.write(line)
             self.wire.deadline = time.monotonic() + MESSAGE_SECONDS     # for the next, however slowly it drips
@@ -7768,7 +7546,7 @@ def _serve_http(desk: _Desk, place: re.Match[str], token: str | None) -> None:
     class Server(http.server.ThreadingHTTPServer):
         address_family, request_queue_size = socket.AF_INET6 if ":" in host else socket.AF_INET, 128
 
-    with Server((host.strip("[]"), int(place[2])), Handler) as server:
+    with Server((host.strip("[]"), port), Handler) as server:
         print(f"toolreg: serving MCP at http://{host}:{server.server_port}/mcp", file=sys.stderr, flush=True)
         _on_daemon(server.serve_forever)
         _caught(desk.serve)
@@ -7790,7 +7568,7 @@ def serve_mcp(registry: ToolRegistry, *, http: str | None = None, token: str | N
         raise ValueError(_OPEN_DOOR.format(place[1]))
     with contextlib.suppress(KeyboardInterrupt):
         if place:
-            _serve_http(_Desk(registry), place, token)
+            _serve_http(_Desk(registry), place[1], int(place[2]), token)
         else:
             _serve_pipes(_Desk(registry))
 
@@ -8197,47 +7975,41 @@ def trace(messages: Iterable[Any], results: Iterable[ToolResult] = (), *, style:
     styles = {"text": lambda said: "\n".join(itertools.starmap(_row, said)), "mermaid": _diagram, "html": _page}
     if style not in styles:
         raise ValueError(f'style: must be "text", "mermaid" or "html" (got {_shown(style)})')
-    names, known = dict[str, str](), {result.tool_call_id: result for result in results}
-    return styles[style](each for message in messages for each in _said(message, names, known))
+    calls, known = dict[str, dict[str, str]](), {result.tool_call_id: result for result in results}
+    return styles[style](each for message in messages for each in _said(message, calls, known))
 
 
-def _said(message: Any, names: dict[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield all that a message says; `names` (of the calls, by id) are kept for the results that come later."""
+def _said(message: Any, calls: dict[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield all that a message says; its `calls` are kept, by their ids, for the results that come later."""
     plain = to_json(message)
     if not isinstance(plain, dict):
         raise TypeError(f"messages: must hold messages only (got {_shown(plain)})")
     speaker = _SPEAKERS.get(str(plain.get("role") or plain.get("type")), "model")
     blocks = plain.get("content") or plain.get("parts")
     for block in blocks if isinstance(blocks, list) and "tool_call_id" not in plain else [plain]:
-        yield from _said_in(block, speaker, names, results)
+        block = _at(block, "functionResponse") or block
+        key = next((key for key, said in _RESULT_KEYS.items() if None not in (_at(block, key), _at(block, said))), "")
+        yield from _result_in(block, key, calls, results) if key else _pieces(block, speaker)
     for call in parse_tool_calls(message) if speaker == "model" else ():
-        names[call.id] = call.name
         arguments, reason = _split_reason(_object(call), False)
+        id = call.name if "parts" in plain and _is_made_up(call.id) else call.id
         text = call.arguments if isinstance(call.arguments, str) else _write_json(arguments)
-        made_up = "parts" in plain and _is_made_up(call.id)
-        yield "call", {"id": call.name if made_up else call.id, "name": call.name, "text": text}
+        calls[id] = {"id": id, "name": call.name, "text": text}
+        yield "call", calls[id]
         if reason is not None:
             yield "reason", {"text": reason}
 
 
-def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mapping[str, ToolResult]) -> _Said:
-    """Yield what a block says that is no call: a text, an image, the result of a call."""
-    block = (block.get("functionResponse") or block) if isinstance(block, dict) else {"text": block}
-    key, said = next((keys for keys in _RESULT_KEYS.items() if None not in map(block.get, keys)), ("", ""))
-    lists = [each for each in (block.get(said), block.get("parts")) if isinstance(each, list)]
-    images = [image for each in itertools.chain([block], *lists) if isinstance(each, dict)      # as the APIs spell one
-              if (image := each.get("image_url") or each.get("source") or each.get("inlineData"))]
-    if said:
-        id, text = str(block[key]), _plain_text(block[said])
-        result = results.get(id) or ToolResult(id, "", text)
-        failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
-        yield "error" if failed else "result", {
-            "id": id, "name": names.get(id) or str(block.get("name", "?")), "text": text,
-            "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
-        images = images or [{"media_type": media.media_type, "data": to_json(media.data)} for media in result.media]
-    elif isinstance(text := block.get("text") or block.get("content"), str) and text:
-        yield speaker, {"text": text}
-    for image in images:
+def _pieces(said: Any, speaker: str) -> _Said:
+    """Yield the texts and images in a content, whichever API spells it."""
+    for each in said if isinstance(said, list) else ():
+        yield from _pieces(each, speaker)
+    if isinstance(said, str) and said:
+        yield speaker, {"text": said}
+    if isinstance(said, dict):
+        inner = [said[key] for key in ("text", "content", "output", "result", "error") if key in said]
+        yield from _pieces(inner[:1], speaker)
+        image = said.get("image_url") or said.get("source") or said.get("inlineData")
         if isinstance(image, dict):
             kind = image.get("media_type") or image.get("mimeType")
             image = f"data:{kind};base64,{image['data']}" if "data" in image else image.get("url")
@@ -8245,13 +8017,20 @@ def _said_in(block: Any, speaker: str, names: Mapping[str, str], results: Mappin
             yield "image", {"text": image}
 
 
-def _plain_text(content: Any) -> str:
-    if isinstance(content, list):           # of blocks: what is no text is named in the text beside it
-        texts = [each for each in content if not isinstance(each, dict) or "text" in each]
-        return "\n".join(map(_plain_text, texts or content))
-    if isinstance(content, dict):           # a block, or gemini's response
-        content = next((content[key] for key in ("text", "output", "result", "error") if key in content), content)
-    return content if isinstance(content, str) else _write_json(content)
+def _result_in(block: Any, key: str, calls: Mapping[str, dict[str, str]], results: Mapping[str, ToolResult]) -> _Said:
+    """Yield the result of a call, and its images."""
+    id, content = str(block[key]), block[_RESULT_KEYS[key]]
+    pieces = list(_pieces([content, block.get("parts")], "result"))
+    text = "\n".join(words["text"] for kind, words in pieces if kind == "result")
+    text = text or (content if isinstance(content, str) else _write_json(content))
+    result = results.get(id) or ToolResult(id, "", text)
+    failed = block.get("is_error") or result.is_error or text.startswith("Error: ")
+    call = calls.get(id) or {"name": str(block.get("name", "?")), "text": ""}
+    yield "error" if failed else "result", {
+        "id": id, "name": call["name"], "arguments": call["text"], "text": text,
+        "time": f" in {result.seconds:.2f} s" if result.seconds else ""}
+    media = [{"source": {"media_type": each.media_type, "data": to_json(each.data)}} for each in result.media]
+    yield from [piece for piece in pieces if piece[0] == "image"] or _pieces(media, "")
 
 
 def _seen(text: str, most: int = TRACE_CHARACTERS) -> str:
@@ -8268,13 +8047,10 @@ def _row(kind: str, words: dict[str, str]) -> str:
 
 def _diagram(said: _Said) -> str:
     """Draw what was said as Mermaid; a tool takes part once it has answered."""
-    arguments, tools, lines = dict[str, str](), dict[str, str](), list[str]()
+    tools, lines = dict[str, str](), list[str]()
     for kind, words in said:
-        drawn = {key: _in_diagram(word) for key, word in words.items()} | {"time": words.get("time", "")}
-        if kind == "call":
-            arguments[words["id"]] = drawn["text"]
+        drawn = {key: word if key == "time" else _in_diagram(word) for key, word in words.items()}
         if kind == "result":
-            drawn["arguments"] = arguments.get(words["id"]) or _in_diagram("")
             drawn["tool"] = tools.setdefault(drawn["name"], f"T{len(tools) + 1}")
         lines += [line.format(**drawn) for line in _TRACE_ROWS[kind][1]]
     parts = [("M", "model"), ("R", "registry"), *((short, name) for name, short in tools.items())]
@@ -8284,10 +8060,9 @@ def _diagram(said: _Said) -> str:
 
 def _in_diagram(text: str) -> str:
     """Keep Mermaid from reading a text: as entities (ﬂ and ¶ are its marks for them), HTML, a `wrap:` to swallow …"""
-    obeyed = r"[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
-    lines = [re.sub(obeyed, lambda found: f"#{ord(found[0])};", line)
-             for line in _seen(text, DIAGRAM_CHARACTERS).strip().split("\n")]
-    return "<br/>".join(lines) or "(nothing)"
+    obeyed = r"(?m)[#;<>&%$\\`~@|*^ﬂ¶]|^(?=\s*:?(?:no)?wrap:)."
+    safe = re.sub(obeyed, lambda found: f"#{ord(found[0])};", _seen(text, DIAGRAM_CHARACTERS).strip())
+    return safe.replace("\n", "<br/>") or "(nothing)"
 
 
 _PAGE = """<!doctype html>
@@ -8295,18 +8070,15 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>A conversation with tools</title><style>
 :root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }}
-body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem }}
+body {{ max-width: 52rem; margin: 1rem auto; padding: 0 1rem; overflow-wrap: anywhere }}
 details {{ margin: .6rem 0; padding: .4rem .8rem; border-left: .3rem solid #999; background: #8881 }}
 .user {{ border-color: #2d7ff9 }} .model {{ border-color: #20a060 }} .error {{ border-color: #e03e3e }}
-.call, .reason, .result, .error, .tool, .image {{ margin-left: 1.5rem }} .reason {{ font-style: italic }}
-summary {{ cursor: pointer; font-size: .85rem; overflow-wrap: anywhere }} img {{ max-width: 100%; background: #fff }}
-pre {{ margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }}
-:is(.call, .result, .error) pre {{ font: .85rem/1.45 ui-monospace, monospace }}
+pre {{ margin: 0; white-space: pre-wrap }} summary {{ font-size: .85rem }} img {{ max-width: 100% }}
+:not(.call, .result, .error) > pre {{ font: inherit }}
 </style></head><body><h1>A conversation with tools</h1>
 {}
 </body></html>"""
-# pictures that a browser only paints: SVG, say, could do more
-_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")
+_PAINTED = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}\Z")     # SVG could do more
 
 
 def _page(said: _Said) -> str:
@@ -8330,7 +8102,7 @@ __all__ += ["trace"]
 
 # ---------------------------------------------------------------------------
 # cli: the command line: lessons, a chat, and copies of this file
-#    uses 1 3 7 8 9 10 11 trace
+#    uses 1 2 3 7 8 9 10 11 trace
 # ---------------------------------------------------------------------------
 # --- lessons: what they are given are toolreg's own functions, so that the body of each is a program by itself
 def _lesson_1(scripted_model: Any, trace: Any) -> None:
@@ -8357,17 +8129,14 @@ def _lesson_1(scripted_model: Any, trace: Any) -> None:
 def _lesson_2(scripted_model: Any, trace: Any) -> None:
     """The loop: ask, run the calls, send the results back, until the model calls no more."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
     def get_time(city: str) -> str:
-        "Get the local time in a city."
         return f"{city}: 14:05"
 
     functions = {"get_weather": get_weather, "get_time": get_time}
     city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    tools = [{"type": "function", "function": {"name": name, "description": function.__doc__, "parameters": city}}
-             for name, function in functions.items()]
+    tools = [{"type": "function", "function": {"name": name, "parameters": city}} for name in functions]
     script = ([ToolCall("call_1", "get_weather", {"city": "Oslo"}), ToolCall("call_2", "get_time", {"city": "Oslo"})],
               "It is 14:05, and sunny at 25 °C.")
     model, messages = scripted_model(*script), [{"role": "user", "content": "Time and weather in Oslo?"}]
@@ -8389,15 +8158,11 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
     def get_weather(city: str) -> str:
         return f"{city}: sunny, 25 °C"
 
-    def by_if(name: str, city: str) -> str | None:
-        if name == "get_weather":
-            return get_weather(city)
-        return None                                     # a forgotten or invented name: nobody hears of it
-
-    table = {"get_weather": get_weather}
-    registry = ToolRegistry([get_weather])              # a table that also describes: registry.get_schemas()
+    table, registry = {"get_weather": get_weather}, ToolRegistry([get_weather])
     for name in "get_weather", "weather":
-        print(f"a call of {name}\n  by if:   ", by_if(name, "Oslo"))
+        print("a call of", name)
+        if name == "get_weather":                       # no else: of a forgotten or invented name nobody hears
+            print("  by if:   ", get_weather("Oslo"))
         try:
             print("  by table:", table[name]("Oslo"))
         except KeyError as error:
@@ -8411,23 +8176,17 @@ def _lesson_3(scripted_model: Any, trace: Any) -> None:
 def _lesson_4(scripted_model: Any, trace: Any) -> None:
     """A wrong call, corrected: three ways to validate, and what each lets through."""
     def book(nights: int, room: typing.Literal["single", "double"] = "single") -> str:
-        "Book a room in a hotel."
         return f"booked a {room} room for {nights} nights"
 
-    def by_hand(nights: int, room: typing.Any = "single") -> str:
-        if not isinstance(nights, int):
-            return "Error: nights must be a number"
-        return book(nights, room)                       # whoever wrote this did not think of room
+    def by_hand(nights: int, room: typing.Any = "single") -> str:       # who wrote this did not think of room
+        return book(nights, room) if isinstance(nights, int) else "Error: nights must be a number"
 
     registry = ToolRegistry([book])
-    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}, {"days": 2}:
+    for arguments in {"nights": "many"}, {"nights": 2, "room": "suite"}, {"nights": "2"}:
         print(arguments)
-        for way, check in {"not at all": book, "by hand": by_hand}.items():     # Python looks at the names alone
-            try:
-                print(f"  {way}:", check(**arguments))
-            except TypeError as error:
-                print(f"  {way}: the program ends with a TypeError:", error)
-        print("  by schema:", registry.invoke("book", arguments).content.replace("\n", "\n    "))
+        print("  not at all:", book(**arguments))                       # Python does not look at annotations
+        print("  by hand:   ", by_hand(**arguments))
+        print("  by schema: ", registry.invoke("book", arguments).content.replace("\n", "\n    "))
     wrong, right = {"nights": 2, "room": "suite"}, {"nights": 2, "room": "double"}
     model = scripted_model(ToolCall("call_1", "book", wrong), ToolCall("call_2", "book", right), "A double room.")
     print(trace(run_agent(model, "Book a large room for two nights.", registry)))
@@ -8436,164 +8195,44 @@ def _lesson_4(scripted_model: Any, trace: Any) -> None:
 def _lesson_5(scripted_model: Any, trace: Any) -> None:
     """tool_choice: when the model may, must, or must not call, and which tool."""
     def get_weather(city: str) -> str:
-        "Get the weather forecast for a city."
         return f"{city}: sunny, 25 °C"
 
-    for choice, use in {
-        "auto": "the model decides: in a chat, nearly always",
-        "required": "it has to call something first: where an answer without looking would be a guess",
-        "get_weather": "it has to call this tool first: where your program knows the next step",
-        "none": "it must not call: where all is known and the answer is to be written",
-    }.items():
+    look = [ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Yes."]
+    for choice, use, script in (
+        ("auto", "the model decides: in a chat, nearly always", ["It often is."]),
+        ("required", "it has to call something first: where an answer without looking would be a guess", look),
+        ("get_weather", "it has to call this tool first: where your program knows the next step", look),
+        ("none", "it must not call: where all is known and the answer is to be written", look),
+    ):
         print(f"\n{choice}: {use}\n        sent as {build_tool_choice(choice)}")
-        # the script does what a model may do that does not care: servers take tool_choice for a wish, too
-        model = scripted_model(ToolCall("call_1", "get_weather", {"city": "Oslo"}), "Sunny.")
-        print(trace(run_agent(model, "Is it sunny in Oslo?", ToolRegistry([get_weather]), tool_choice=choice)))
+        model, registry = scripted_model(*script), ToolRegistry([get_weather])
+        print(trace(run_agent(model, "Is it sunny in Oslo?", registry, tool_choice=choice)))
+    # servers may take tool_choice for a wish: the call that was not to be is answered with an error, and does not run
     # after the first call a loop goes back to "auto": "required" in every turn would never end
 
 
 def _lesson_6(scripted_model: Any, trace: Any) -> None:
     """The reason, and approval: the model says why, and a dangerous call waits for a yes."""
-    registry = ToolRegistry(think_augment=True)         # every tool asks for a toolcall_reason, too
-
-    @registry.register
     def delete_file(path: str) -> str:
-        "Delete a file."
         return f"{path} is deleted"                     # it never sees the reason
 
-    def approve(call: ToolCall, reason: str | None) -> None:
+    def approve(call: ToolCall, reason: str | None) -> None:            # it sees exactly what is about to run
         print(f"? {call.name} {call.arguments}, because: {reason}")
         if "/tmp/" not in str(call.arguments):          # a program for people would ask them here
             raise ToolError("Error: the user did not allow this. Ask which file is meant.")
 
-    registry.before_call = approve                      # it sees exactly what is about to run
-    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])
+    registry = ToolRegistry([delete_file], think_augment=True, before_call=approve)
+    print(*registry.get_schemas()[0]["function"]["parameters"]["properties"])       # each tool has a toolcall_reason
     wrong = ToolCall("call_1", "delete_file", {"path": "/etc/hosts", "toolcall_reason": "it is old"})
     right = ToolCall("call_2", "delete_file", {"path": "/tmp/old.txt", "toolcall_reason": "it is the old one there"})
     print(trace(run_agent(scripted_model(wrong, right, "Done."), "Delete the old file.", registry)))
 
 
 _LESSONS = (_lesson_1, _lesson_2, _lesson_3, _lesson_4, _lesson_5, _lesson_6)
-
-
-def _lesson(options: Any) -> None:
-    """Print a lesson's program and run it; without a number, list the lessons."""
-    import textwrap
-
-    def show(messages: list[Any]) -> str:
-        options.shown += messages
-        return trace(messages)
-    if options.number:
-        lesson = _LESSONS[options.number - 1]
-        program = textwrap.dedent(_source_of(lesson).partition('"""\n')[2])
-        names = [name for name in ["json", "typing", *__all__] if re.search(rf"\b{name}\b", program)]
-        imports = [f"import {name}\n" for name in names if name not in __all__]
-        model = None if options.model is None else _model_of(options, api_format="openai-chat")
-        print(f"=== Lesson {options.number}: {lesson.__doc__} ===\n")
-        print(f"{''.join(imports)}from toolreg import {', '.join(names[len(imports):])}\n\n{program}")
-        print("=== What it prints ===\n")
-        lesson(scripted_model if model is None else lambda *script: model, show)
-    print("\n=== Lessons: python toolreg.py lesson N ===")
-    for number, lesson in enumerate(_LESSONS, 1):
-        print(f"{number}  {lesson.__doc__}")
-
-
-# --- vendor: a copy of this file that has the chapters that one needs
+# of vendor: a chapter (its name, its title, what it uses), and the line above what is not to be edited (its hash)
 _CHAPTER = re.compile(r"^# -{20,}\n# ([a-z]+): (.+)\n# +uses (.+)\n# -{20,}\n(?s:.*?)"
                       r"(?=^# -{20,}\n# [a-z]+: |^if __name__)", re.MULTILINE)
-_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: [0-9a-f]{64}\n", re.MULTILINE)
-
-
-def _source_of(thing: Any) -> str:
-    try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):            # TypeError: it never was in a file
-        raise ToolRegError("the source of this module is not there (only what Python made of it)") from None
-
-
-def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
-    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
-    meant = {"core": set[str](), "all": set(uses), **{name: {name} for name in uses}}
-    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
-    for name in itertools.chain(*named):
-        if name not in meant:
-            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
-    asked, left_out = (set[str]().union(*map(meant.__getitem__, names)) for names in named)
-    kept: list[str] = []
-    for name in reversed(uses):             # what uses a chapter stands below it
-        users = [user for user in kept if name in uses[user]]
-        if users and name in left_out:
-            raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
-        if users or name in asked - left_out:
-            kept.insert(0, name)
-    return kept
-
-
-def _with_chapters(text: str, kept: Sequence[str]) -> str:
-    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
-    import ast
-    import textwrap
-    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
-    listed = textwrap.fill(", ".join(kept) or "none", 100)      # the docstring's last words
-    text = re.sub(r':\n[a-z, \n]+\.\n"""\n', f':\n{listed}.\n"""\n', text, count=1)
-    # a method that nothing mounts is not declared
-    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
-    tree, lines = ast.parse(text), text.splitlines(keepends=True)
-    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
-    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
-    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
-        lines[line - 1] = ""
-    # what is left may have blank lines after a class's docstring, and too many before the last lines of the file
-    return re.sub(r'("""\n)\n\n(?=    )|\n+(\nif __name__)', r"\1\n\2", "".join(lines))
-
-
-def _vendor(options: Any) -> None:
-    """Make a copy of this file: its core, and the chapters that are asked for."""
-    import hashlib
-    import textwrap
-    source = _source_of(sys.modules[__name__])
-    body = _SEAL.split(source)[-1]          # of a copy: without its first lines
-    chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
-    uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
-    if options.list:
-        print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
-        for name, found in chapters.items():
-            needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
-            print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
-        return
-    kept = _wanted(uses, options.wanted, options.unwanted)
-    rest = [name for name in chapters if name not in kept]
-    words = ("without", rest) if 0 < len(rest) < len(kept) else ("with", kept if rest else ["all"])
-    about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
-    text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
-            f"# made by: python toolreg.py vendor --{words[0]} {','.join(words[1]) or 'core'}\n"
-            f"# of a toolreg.py that has the sha256: {hashlib.sha256(source.encode()).hexdigest()}\n"
-            + _sealed(_with_chapters(body, kept).removeprefix("#!/usr/bin/env python3\n")))
-    _put(options.output, text, options.force)
-    size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
-    print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
-
-
-def _sealed(body: str) -> str:
-    import hashlib
-    return (f"# do not edit what is below, make it anew; its sha256: {hashlib.sha256(body.encode()).hexdigest()}\n"
-            f"{body}")
-
-
-def _put(path: str | None, text: str, force: bool) -> None:
-    """Print a copy, or write it to a file, but not over one that vendor did not make, or that was changed since."""
-    if path and os.path.exists(path) and not force:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            _, *body = _SEAL.split(old := file.read())
-        if not body or not old.endswith(_sealed(body[-1])):
-            what = "was changed after vendor made it" if body else "is no copy that vendor made"
-            raise ToolRegError(f"vendor: {path}: {what} (nothing was written; --force overwrites it)")
-    os.makedirs(os.path.dirname(path or "") or ".", exist_ok=True)
-    with open(path or 1, "w", encoding="utf-8", newline="\n", closefd=bool(path)) as file:      # 1 is stdout
-        file.write(text)
-
-
-# --- chat
+_SEAL = re.compile("^# do not edit what is below, make it anew; its sha256: ([0-9a-f]{64})\n", re.MULTILINE)
 _PROVIDERS = {              # (the address of its own API, what that speaks, what any other address speaks)
     "OPENAI": ("https://api.openai.com/v1", "openai-responses", "openai-chat"),
     "ANTHROPIC": ("https://api.anthropic.com", "anthropic", "anthropic"),
@@ -8605,203 +8244,263 @@ _NOT_ALLOWED = "Error: the user did not allow this call.\nDo not repeat it; ask 
 _STOPPED = "Error: the user stopped this before the tool had finished.\nWait for what the user says next."
 
 
-def _model_of(options: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
-    """Make the model that options and environment name."""
-    given, known, http_model = options.base_url, os.environ.get, _from_chapter("HttpModel")
-    owns = {name: re.compile(rf"{re.escape(own)}(/v\d\w*)?/?") for name, (own, *_) in _PROVIDERS.items()}
-    meant = [name for name, own in owns.items()             # by its own address, or in the environment
-             if (own.fullmatch(given) if given else known(f"{name}_BASE_URL") or known(f"{name}_API_KEY"))]
-    provider = "OPENAI" if api_format else (meant or ["OPENAI"])[0]         # whose format is chosen: the lessons'
-    own, *formats = _PROVIDERS[provider]
-    key, model = known(f"{provider}_API_KEY"), options.model or known(f"{provider}_MODEL")
-    base_url = given or known(f"{provider}_BASE_URL") or (key and own)
-    if not base_url or not model:
-        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
-    api_format = api_format or formats[not owns[provider].fullmatch(base_url)]
-    return http_model(base_url, model, api_format=api_format, api_key=key, on_delta=on_delta)
+class _Command(types.SimpleNamespace):
+    """A command: what it was given are its attributes, what it does is the method of its name."""
 
+    streamed = False                        # whether what is shown now came in pieces
 
-class _Chat:
-    """A conversation of a person, a model and the tools of a module, kept in a file where one is named."""
+    def lesson(self) -> None:
+        """Print a lesson's program and run it; without a number, list the lessons."""
+        def show(messages: Any) -> str:
+            self.messages += messages
+            return trace(messages)
+        if self.number:
+            lesson = _LESSONS[self.number - 1]
+            model = None if self.model is None else _model_of(self, api_format="openai-chat")
+            program = inspect.cleandoc(inspect.getsource(lesson).partition('"""\n')[2])
+            modules, names = ([name for name in names if re.search(rf"\b{name}\b", program)]
+                              for names in (["json", "typing"], __all__))
+            print(f"=== Lesson {self.number}: {lesson.__doc__} ===\n", *map("import {}".format, modules),
+                  f"from toolreg import {', '.join(names)}\n", program, "\n=== What it prints ===\n", sep="\n")
+            lesson(scripted_model if model is None else lambda *script: model, show)
+        print("\n=== Lessons: python toolreg.py lesson N ===")
+        for number, lesson in enumerate(_LESSONS, 1):
+            print(f"{number}  {lesson.__doc__}")
 
-    def __init__(self, options: Any) -> None:
-        self.options, self.messages, self.results = options, options.shown, options.results
-        self.names, self.streamed = dict[str, str](), False
-        self.model = _model_of(options, self.stream if options.stream else None)
-        self.tools = _tools_at(options.target)
+    def list(self) -> None:
+        """List the tools of a module: those of its registry, or its public functions."""
+        for tool in _tools_at(self.target):
+            print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+
+    def schema(self) -> None:
+        """Print the schema of a tool as an API wants it."""
+        schemas = _tools_at(self.target).get_schemas(api_format=self.format)
+        print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
+
+    def call(self) -> None:
+        """Call a tool as a model would."""
+        registry = _tools_at(self.target)
+        if len(registry) != 1:
+            raise ToolRegError(f"{self.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
+        result = registry.invoke(registry.list_tools()[0], self.arguments)
+        if result.is_error:
+            raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
+        print(result.content)
+
+    def chat(self) -> None:
+        """Let a model answer with the tools of a module: one question, or without one a conversation."""
+        import importlib
+        self.model = _model_of(self, self._stream if self.stream else None)
+        self.tools = _tools_at(self.target)
         self.registry = self.tools.copy(
-            before_call=self.allow, after_call=self.keep, think_augment=self.tools.think_augment or options.think,
-            max_workers=1 if options.ask else self.tools.max_workers)
-        if options.save and os.path.exists(options.save):
-            with open(options.save, encoding="utf-8") as file:
-                saved = _caught(_read_json, file.read()).value
-            if not isinstance(saved, list) or not all(isinstance(each, dict) for each in saved):
-                raise ToolRegError(f"{options.save}: holds no messages")
-            self.messages += saved
-        elif options.system:
-            self.messages.append({"role": "system", "content": options.system})
-
-    def ask(self, **request: Any) -> Any:
-        if sys.stdout.isatty():
-            print("model   …", end="\r", flush=True)        # the next row takes its place
-        return self.model(**request)
-
-    def stream(self, text: str) -> None:
-        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
-        self.streamed = True
-
-    def allow(self, call: ToolCall, reason: str | None) -> Any:
-        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
-        if self.options.ask:
-            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
-                raise ToolError(_NOT_ALLOWED)
-        return self.tools.before_call and self.tools.before_call(call, reason)
-
-    def keep(self, call: ToolCall, result: ToolResult) -> Any:
-        self.results[result.tool_call_id] = result
-        return self.tools.after_call and self.tools.after_call(call, result)
-
-    def answer(self, question: str, typed: bool = False) -> None:
-        """Run the loop, and show each message once it is kept; not the question where a person has typed it."""
-        options, api_format = self.options, self.model.api_format
-        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
-        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
-        asked = {"role": "user", "content": question}
-        loop = agent_loop(self.ask, [*self.messages, asked], self.registry, max_turns=options.max_turns,
-                          tool_choice=options.choice, api_format=api_format)
-        try:
-            for message in itertools.chain([asked], loop):
-                self.messages.append(message)
-                if options.save:
-                    with open(f"{options.save}.new", "w", encoding="utf-8") as file:
-                        json.dump(to_json(self.messages), file, indent=1)
-                    os.replace(f"{options.save}.new", options.save)     # at once: what is there is never half a file
-                for kind, words in () if typed and message is asked else _said(message, self.names, self.results):
-                    print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
-                    self.streamed = False
-        finally:
-            print(end="\n" if self.streamed else "")    # it broke off within a line
-            self.streamed = False
-
-    def talk(self) -> None:
-        try:
-            import readline  # noqa: F401           # lines can be edited where it is
-        except ImportError:
-            pass
+            before_call=self._allow, after_call=self._keep, think_augment=self.tools.think_augment or self.think,
+            max_workers=1 if self.ask else self.tools.max_workers)
+        self.messages += [{"role": "system", "content": self.system}] if self.system else []
+        if self.save and os.path.exists(self.save):
+            with open(self.save, encoding="utf-8") as file:
+                saved = _caught(json.load, file).value
+            if not is_valid(saved, {"type": "array", "items": {"type": "object"}}):
+                raise ToolRegError(f"{self.save}: holds no messages")
+            self.messages[:] = saved
+        if self.question is not None or not sys.stdin.isatty():
+            question = sys.stdin.read() if self.question is None else self.question
+            print(_row("user", {"text": question}), flush=True)
+            return self._answer(question)
+        _caught(importlib.import_module, "readline")        # lines can be edited where it is
         print("Ctrl-C stops an answer, Ctrl-D ends.")
         with contextlib.suppress(EOFError):
             while True:
                 try:
                     if question := input("\n> ").strip():
-                        self.answer(question, typed=True)
-                except (KeyboardInterrupt, ToolRegError, OSError, ValueError) as error:
-                    _print_error("stopped" if isinstance(error, KeyboardInterrupt) else error)
-        print()
+                        self._answer(question)
+                except (KeyboardInterrupt, *_ERRORS) as error:
+                    _print_error(str(error) or "stopped")
+        return print()
+
+    def _answer(self, question: str) -> None:
+        """Run the loop; show and save each message once it is there."""
+        api_format = self.model.api_format
+        stopped = [ToolResult(call.id, call.name, _STOPPED, True) for call in _unanswered(self.messages, api_format)]
+        self.messages += build_tool_result_messages(stopped, api_format=api_format)     # no API takes calls without
+        self.messages.append({"role": "user", "content": question})
+        for message in agent_loop(self._ask, self.messages, self.registry, max_turns=self.max_turns,
+                                  tool_choice=self.choice, api_format=api_format):
+            self.messages.append(message)
+            if self.save:
+                with open(f"{self.save}.new", "w", encoding="utf-8") as file:
+                    json.dump(to_json(self.messages), file, indent=1)
+                os.replace(f"{self.save}.new", self.save)       # at once: what is there is never half a file
+            for kind, words in _said(message, self.calls, self.results):
+                print("" if kind == "model" and self.streamed else _row(kind, words), flush=True)
+                self.streamed = False
+
+    def _ask(self, **request: Any) -> Any:
+        print(end="model   …\r" if sys.stdout.isatty() else "", flush=True)     # the next row takes its place
+        return self.model(**request)
+
+    def _stream(self, text: str) -> None:
+        print(_row("model", {"text": text})[8 if self.streamed else 0:], end="", flush=True)
+        self.streamed = True
+
+    def _allow(self, call: ToolCall, reason: str | None) -> Any:
+        """Ask before a call where that is wanted; whatever the registry itself asks comes after."""
+        if self.ask:
+            print(_seen(f"run {call.name} {_write_json(call.arguments)}? [y/N] "), end="", flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):        # "" where nobody is there
+                raise ToolError(_NOT_ALLOWED)
+        return self.tools.before_call and self.tools.before_call(call, reason)
+
+    def _keep(self, call: ToolCall, result: ToolResult) -> Any:
+        self.results[result.tool_call_id] = result
+        return self.tools.after_call and self.tools.after_call(call, result)
+
+    def serve(self) -> None:
+        """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
+        serve_mcp, target = sys.modules[__name__].serve_mcp, self.target
+        with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
+            registry = _tools_at(target)
+        if self.http is None and self.token is None:
+            name = re.split(r"\.py\b|:", os.path.basename(target))[0]
+            target = os.path.abspath(target) if re.search(r"\.py\b", target) else target
+            known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
+            print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
+        serve_mcp(registry, http=self.http, token=self.token or (self.http and os.environ.get("TOOLREG_TOKEN")))
+
+    def vendor(self) -> None:
+        """Make a copy of this file: its core, and the chapters that are asked for."""
+        import shlex
+        import textwrap
+        from hashlib import sha256
+        source = inspect.getsource(sys.modules[__name__])
+        *_, body = _SEAL.split(source)          # of a copy: without its first lines
+        chapters = {found[1]: found for found in _CHAPTER.finditer(body)}
+        uses = {name: [each for each in chapters if each in found[3].split()] for name, found in chapters.items()}
+        if self.listed:
+            print(f"{'core':<10} {_CHAPTER.sub('', body).count(chr(10)):>5}  what all of them use")
+            for name, found in chapters.items():
+                needs = f" · needs {_listed(uses[name])}" if uses[name] else ""
+                print(f"{name:<10} {found[0].count(chr(10)):>5}  {found[2]}{needs}")
+            return
+        kept = _wanted(uses, self.wanted, self.unwanted)
+        body = _with_chapters(body, kept)
+        about = f"# toolreg {__version__}, the core and these chapters: {', '.join(kept) or 'none'}"
+        text = (f"{textwrap.fill(about, 100, subsequent_indent='#     ')}\n"
+                f"# made by: python toolreg.py {shlex.join(each for each in self.argv if each != '--force')}\n"
+                f"# of a toolreg.py that has the sha256: {sha256(source.encode()).hexdigest()}\n"
+                f"# do not edit what is below, make it anew; its sha256: {sha256(body.encode()).hexdigest()}\n{body}")
+        if self.output and os.path.exists(self.output) and not self.force:
+            with open(self.output, encoding="utf-8", errors="replace") as file:
+                *_, promised, old = "", *_SEAL.split(file.read())
+            if promised != sha256(old.encode()).hexdigest():
+                raise ToolRegError(f"vendor: {self.output}: is not as vendor made it (--force overwrites it)")
+        os.makedirs(os.path.dirname(self.output or "") or ".", exist_ok=True)
+        with open(self.output or 1, "w", encoding="utf-8", newline="\n", closefd=bool(self.output)) as file:
+            file.write(text)                # 1 is stdout
+        size = f"{text.count(chr(10))} lines, {len(text.encode())} bytes"
+        print(f"toolreg: {size}: {', '.join(['the core', *kept])}", file=sys.stderr)
 
 
-def _chat(options: Any) -> None:
-    """Let a model answer with the tools of a module: one question, or without one a conversation."""
-    chat = _Chat(options)
-    if options.question is None and sys.stdin.isatty():
-        chat.talk()
-    else:
-        chat.answer(sys.stdin.read() if options.question is None else options.question)
+def _wanted(uses: dict[str, list[str]], wanted: str, unwanted: str) -> list[str]:
+    """Give the names of the chapters that are wanted and of those that they use, in the order of the file."""
+    groups = {"core": [], "all": [*uses], **{name: [name] for name in uses}}
+    named = [re.findall(r"[^\s,]+", text) for text in (wanted or ("all" if unwanted else ""), unwanted)]
+    for name in itertools.chain(*named):
+        if name not in groups:
+            raise ToolRegError(f"vendor: there is no chapter {_shown(name)} (there are: {_listed(uses)})")
+    asked, left_out = ({each for name in names for each in groups[name]} for names in named)
+    kept = asked - left_out
+    for name in reversed(uses):             # what uses a chapter stands below it
+        if users := [user for user in uses if user in kept and name in uses[user]]:
+            if name in left_out:
+                raise ToolRegError(f"vendor: {_shown(name)} cannot be left out (it is used by: {_listed(users)})")
+            kept.add(name)
+    return [name for name in uses if name in kept]
 
 
-# --- the other commands
-def _list(options: Any) -> None:
-    """List the tools of a module: those of its registry, or its public functions."""
-    for tool in _tools_at(options.target):
-        print(f"{tool.name:<24} {_seen(tool.description.partition(chr(10))[0])}".rstrip())
+def _with_chapters(text: str, kept: Sequence[str]) -> str:
+    """Give the source with these chapters alone, and without the imports and declarations that nothing needs then."""
+    import ast
+    text = _CHAPTER.sub(lambda chapter: chapter[0] if chapter[1] in kept else "", text)
+    # a method that nothing mounts is not declared
+    text = re.sub(r"(?m)^    (\w+): ClassVar\[[^=\n]+\n(?!(?s:.*)^\w+\.\1 = )", "", text)
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    used = {"annotations", *(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))}
+    imports = [name for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom)) for name in node.names]
+    for line in {name.lineno for name in imports} - {name.lineno for name in imports if name.name in used}:
+        lines[line - 1] = ""
+    return re.sub(r"\n{4,}", "\n\n\n", "".join(lines).removeprefix("#!/usr/bin/env python3\n"))
 
 
-def _schema(options: Any) -> None:
-    """Print the schema of a tool as an API wants it."""
-    schemas = _tools_at(options.target).get_schemas(api_format=options.format)
-    print(json.dumps(schemas[0] if len(schemas) == 1 else schemas, ensure_ascii=False, indent=2))
-
-
-def _call(options: Any) -> None:
-    """Call a tool as a model would."""
-    registry = _tools_at(options.target)
-    if len(registry) != 1:
-        raise ToolRegError(f"{options.target}: write MODULE:NAME (there are: {_listed(registry.list_tools())})")
-    result = registry.invoke(registry.list_tools()[0], options.arguments)
-    if result.is_error:
-        raise ToolRegError(result.content.removeprefix("Error: ") + _own_lines(result.error))
-    print(result.content)
-
-
-def _serve(options: Any) -> None:
-    """Offer the tools of a module to MCP clients: over HTTP, or to one that starts this command as stderr says."""
-    serve_mcp, http = _from_chapter("serve_mcp"), options.http
-    with contextlib.redirect_stdout(sys.stderr):            # stdout belongs to the protocol
-        registry = _tools_at(options.target)
-    if http is None and options.token is None:
-        target = os.path.abspath(options.target) if re.search(r"\.py\b", options.target) else options.target
-        known = {"command": sys.executable, "args": [os.path.abspath(__file__), "serve", target]}
-        name = re.split(r"\.py\b|:", os.path.basename(options.target))[0]
-        print(json.dumps({"mcpServers": {name: known}}, indent=2), file=sys.stderr)
-    serve_mcp(registry, http=http, token=options.token or (os.environ.get("TOOLREG_TOKEN") if http else None))
-
-
-def _from_chapter(word: str) -> Any:
-    if word not in globals():
-        raise ToolRegError(_needs_chapter(word))
-    return globals()[word]
+def _model_of(command: Any, on_delta: Callable[[str], None] | None = None, api_format: str | None = None) -> Any:
+    """Make the model that a command and the environment name."""
+    given, known, http_model = command.base_url, os.environ.get, sys.modules[__name__].HttpModel
+    for provider in ("OPENAI",) if api_format else (*_PROVIDERS, "OPENAI"):     # the last is for all other addresses
+        own, *formats = _PROVIDERS[provider]
+        key, base_url = known(f"{provider}_API_KEY"), given or known(f"{provider}_BASE_URL")
+        base_url = base_url or (key and own)
+        is_own = re.fullmatch(rf"{re.escape(own)}(/v\d\w*)?/?", base_url or "")
+        if is_own or (base_url and not given):
+            break
+    model = command.model or known(f"{provider}_MODEL")
+    if not base_url or not model:
+        raise ToolRegError(f"which model? (set {provider}_MODEL or --model)" if base_url else _NO_MODEL)
+    return http_model(base_url, model, api_format=api_format or formats[not is_own], api_key=key, on_delta=on_delta)
 
 
 def _tools_at(target: str) -> ToolRegistry:
     """Give the tools of MODULE (its registry, or its public functions), or what is at MODULE:NAME."""
-    place, name = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
-    module = _module_at(place)
-    registry = next((thing for thing in vars(module).values() if isinstance(thing, ToolRegistry)), None)
-    found: Any = registry
-    if name:
-        found = functools.reduce(lambda thing, key: getattr(thing, key, None), name.split("."), module)
-    elif not registry:
-        made = [_caught(Tool.from_function, thing) for name, thing in vars(module).items() if name[0] != "_"
-                and inspect.isfunction(thing) and thing.__module__ == module.__name__]
-        errors = [outcome.error for outcome in made if outcome.error]
-        found = [outcome.get() for outcome in made if not outcome.error or len(errors) == len(made)]
-        for error in errors:
-            print(f"toolreg: {place}: left out: {_seen(str(error))}", file=sys.stderr)
+    place, names = re.findall(r"(?s)^(.*?)(?::([\w.]*))?$", target)[0]
+    found = [_found_at(place, names)]
+    if inspect.ismodule(found[0]):
+        held = vars(found[0])
+        found = [thing for thing in held.values() if isinstance(thing, ToolRegistry)][:1] or [
+            thing for name, thing in held.items()
+            if name[:1] != "_" and inspect.isfunction(thing) and thing.__module__ == held["__name__"]]
     if not found:
-        raise ToolRegError(f"{place}: there is no {name or 'ToolRegistry and no public function'} in it")
-    return found if isinstance(found, ToolRegistry) else ToolRegistry(found if isinstance(found, list) else [found])
+        raise ToolRegError(f"{place}: there is no ToolRegistry and no public function in it")
+    if len(found) == 1:
+        return found[0] if isinstance(found[0], ToolRegistry) else ToolRegistry(found)
+    registry = ToolRegistry()
+    for thing in found:
+        if fault := _caught(registry.register, thing).error:
+            _print_error(f"{place}: left out: {fault}")
+    return registry
 
 
-def _module_at(place: str) -> Any:
-    """Import a module by its dotted name, or by the path of its file or folder."""
+def _found_at(place: str, names: str) -> Any:
+    """Import a module by its dotted name, or by the path of its file or folder, and give it, or what is in it."""
     import importlib
     folder, file = os.path.split(os.path.abspath(place))
-    is_file, is_folder = file.endswith(".py"), os.path.isdir(place)
-    is_path = is_file or not re.fullmatch(r"\w+(\.\w+)*", place)
-    if is_file != os.path.isfile(place) or is_path > (is_file or is_folder):
-        fault = "is no Python file (*.py)" if os.path.isfile(place) else "there is no such file"
-        raise ToolRegError(f"{place}: {fault}")
+    is_path = os.path.exists(place) or not re.fullmatch(r"\w+(\.(?!py$)\w+)*", place)
+    if is_path and not os.path.isdir(place) and not (os.path.isfile(place) and file.endswith(".py")):
+        raise ToolRegError(f"{place}: there is no such Python file (*.py)")
     sys.path.insert(0, folder)              # as Python does for a script
     try:
         module = importlib.import_module(file.removesuffix(".py") if is_path else place)
+        found = functools.reduce(getattr, filter(None, names.split(".")), module)
     except (Exception, SystemExit) as error:
-        what = f"is no Python: {error.msg}" if isinstance(error, SyntaxError) else _error_text(error)
-        raise ToolRegError(f"{place}: {what}{_own_lines(error)}") from error
-    found = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    if is_path and os.path.join(folder, file) not in found:
+        raise ToolRegError(f"{place}: {_error_text(error)}{_own_lines(error)}") from error
+    homes = getattr(module, "__file__", ""), *getattr(module, "__path__", ())
+    if is_path and os.path.join(folder, file) not in homes:
         raise ToolRegError(f"{place}: another module is called {module.__name__} (rename the file)")
-    return module
+    return found
 
 
 def _own_lines(error: BaseException | None) -> str:
     """Say where an exception came from: the last lines that are neither Python's own nor of this file."""
     import traceback
+    told = "".join(traceback.format_exception(error))
     others = (os.path.dirname(os.__file__), "<frozen ", __file__)
-    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
-    lines = [(frame.filename, frame.lineno, frame.line) for frame in frames if not frame.filename.startswith(others)]
-    if isinstance(error, SyntaxError) and error.text:
-        lines.append((str(error.filename), error.lineno, error.text.strip()))
-    return "".join("\n{}, line {}: {}".format(*line) for line in lines[-3:])
+    lines = re.findall(r'  File "(.*)", line (\d+).*\n +(.*)', told)
+    return "".join(["\n{}, line {}: {}".format(*line) for line in lines if not line[0].startswith(others)][-3:])
+
+
+# what is told in a line: an AttributeError names the chapter that was cut, a KeyError what a model made up in a lesson
+_ERRORS = (ToolRegError, OSError, ValueError, AttributeError, KeyError)
+
+
+def _print_error(error: object) -> None:
+    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
 
 
 _SWITCH = {"action": "store_true"}
@@ -8811,17 +8510,16 @@ _MODEL = {"--model": {"metavar": "NAME", "help": "else OPENAI_MODEL, ANTHROPIC_M
           "--base-url": {"metavar": "URL", "help": "else OPENAI_BASE_URL …, or the own API of a key that is set"}}
 _DRAWN = {"--mermaid": {"metavar": "FILE", "help": "write a Mermaid diagram of the conversation, too"},
           "--html": {"metavar": "FILE", "help": "write the conversation as a page for a browser, too"}}
-# name: (what it does, an example, its arguments)
-_COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
-    "lesson": (_lesson, "lesson 2", {
+_COMMANDS: dict[str, tuple[str, dict[str, Any]]] = {     # name, as of its method: (an example, its arguments)
+    "lesson": ("lesson 2", {
         "number": {"nargs": "?", "type": int, "choices": range(1, len(_LESSONS) + 1), "metavar": "N"},
         **_MODEL, "--model": {"nargs": "?", "const": "", "metavar": "NAME", "help": "a real model plays"}, **_DRAWN}),
-    "list": (_list, "list my_tools.py", _TARGET),
-    "schema": (_schema, "schema my_tools.py:add --format anthropic", {
+    "list": ("list my_tools.py", _TARGET),
+    "schema": ("schema my_tools.py:add --format anthropic", {
         **_TARGET, "--format": {"choices": API_FORMATS, "default": API_FORMATS[0]}}),
-    "call": (_call, "call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
+    "call": ("call my_tools.py:add '{\"a\": 17, \"b\": 25}'", {
         **_TARGET, "arguments": {**_OR_STDIN, "metavar": "JSON", "help": "the arguments (-: from stdin)"}}),
-    "chat": (_chat, 'chat my_tools.py "Add 17 and 25."', {
+    "chat": ('chat my_tools.py "Add 17 and 25."', {
         **_TARGET, **_MODEL, "question": {**_OR_STDIN, "nargs": "?", "help": "(-: from stdin; none: a conversation)"},
         "--system": {"metavar": "TEXT", "help": "what the model is told first"},
         "--think": {**_SWITCH, "help": "ask the model for its reasons"},
@@ -8830,11 +8528,11 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
         "--max-turns": {"type": int, "default": 10, "help": "calls of the model for a question, at most (10)"},
         "--choice": {"default": "auto", "help": "auto, none, required, or a tool's name"},
         "--stream": {**_SWITCH, "help": "print the text as it comes"}, **_DRAWN}),
-    "serve": (_serve, "serve my_tools.py --http 127.0.0.1:8000", {
+    "serve": ("serve my_tools.py --http 127.0.0.1:8000", {
         **_TARGET, "--http": {"metavar": "HOST:PORT", "help": "over HTTP (else on stdin and stdout)"},
         "--token": {"help": "what a client over HTTP has to send (else TOOLREG_TOKEN)"}}),
-    "vendor": (_vendor, "vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
-        "--list": {**_SWITCH, "help": "what there is, how long it is, and what it needs"},
+    "vendor": ("vendor --with anthropic,mcp -o app/_vendor/toolreg.py", {
+        "--list": {**_SWITCH, "dest": "listed", "help": "what there is, how long it is, and what it needs"},
         "--with": {"dest": "wanted", "default": "", "metavar": "A,B", "help": "these chapters, too (or: all)"},
         "--without": {"dest": "unwanted", "default": "", "metavar": "A,B", "help": "not these (alone: of all)"},
         "-o": {"dest": "output", "metavar": "FILE", "help": "where to (else: printed)"},
@@ -8842,7 +8540,7 @@ _COMMANDS: dict[str, tuple[Callable[[Any], None], str, dict[str, Any]]] = {
 }
 
 
-def _options_of(argv: Sequence[str]) -> Any:
+def _command_of(argv: Sequence[str]) -> Any:
     """Read the name of a command, and then its own arguments, in any order."""
     import argparse
 
@@ -8850,22 +8548,19 @@ def _options_of(argv: Sequence[str]) -> Any:
         def error(self, message: str) -> typing.NoReturn:
             raise ToolRegError(f"{message} (see --help)")           # on purpose one line, without the usage
 
-    listed = "\n".join(f"    {name:<8} {row[0].__doc__}" for name, row in _COMMANDS.items())
-    parser = Parser(prog="toolreg", usage="toolreg COMMAND ...", formatter_class=argparse.RawDescriptionHelpFormatter,
-                    description=f"Give a language model tools: see how it works, and try yours.\n\ncommands:\n{listed}",
+    parser = Parser(prog="toolreg", description="Give a language model tools: see how it works, and try yours.",
                     epilog="exit status: 0, or 2 where something was wrong (stderr says what), or 130 after Ctrl-C")
     parser.add_argument("--version", action="version", version=f"toolreg {__version__}")
-    parser.add_argument("command", choices=_COMMANDS, metavar="COMMAND", help="its own --help says more")
-    name = parser.parse_args(argv[:1]).command
-    run, example, arguments = _COMMANDS[name]
-    command = Parser(prog=f"toolreg {name}", description=run.__doc__, epilog=f"example: python toolreg.py {example}")
-    for argument, settings in arguments.items():
-        command.add_argument(argument, **settings)
-    return command.parse_intermixed_args(argv[1:], argparse.Namespace(run=run, shown=[], results={}))
-
-
-def _print_error(error: object) -> None:
-    print("toolreg:", _seen(str(error)).strip().replace("\n", "\n    "), file=sys.stderr)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help="its own --help says more")
+    for name, (example, arguments) in _COMMANDS.items():
+        about = getattr(_Command, name).__doc__
+        added = commands.add_parser(name, help=about, description=about, epilog=f"example: python toolreg.py {example}")
+        for argument, settings in arguments.items():
+            added.add_argument(argument, **settings)
+    if argv[0] not in _COMMANDS:
+        parser.parse_args(argv)             # asks for help, or is wrong
+    given = _Command(run=getattr(_Command, argv[0]), argv=argv, messages=[], results={}, calls={})
+    return commands.choices[argv[0]].parse_intermixed_args(argv[1:], given)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -8877,20 +8572,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")           # Chinese on an ASCII terminal
     try:
-        options = _options_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
+        command = _command_of((sys.argv[1:] if argv is None else argv) or ["lesson", "2"])
         try:
-            options.run(options)
+            command.run(command)
         finally:
             for style in ("mermaid", "html"):
-                if path := getattr(options, style, None):
+                if path := getattr(command, style, None):
                     with open(path, "w", encoding="utf-8") as file:
-                        print(trace(options.shown, options.results.values(), style=style), file=file)
+                        print(trace(command.messages, command.results.values(), style=style), file=file)
     except BrokenPipeError:                 # `| head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except (ToolRegError, OSError, ValueError) as error:
-        _print_error(error)
+    except _ERRORS as error:
+        _print_error(_error_text(error) if type(error) is KeyError else error)
         return 2
     return 0
 
