@@ -6203,7 +6203,8 @@ class _Schemas:
                 rest = {word: part[word] for word in part if word not in ("properties", "required")
                         and (part[word] is not False or part is own)}       # that a part is closed is not ours
                 clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
-                flat |= {"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest
+                is_read_only = True in (flat.get("readOnly"), rest.get("readOnly"))
+                flat |= {**({"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest), "readOnly": is_read_only}
             flat |= {"properties": properties, "required": required}
             self._flat[id(schema)] = schema, flat
         return self._flat[id(schema)][1]
