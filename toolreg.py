@@ -6473,8 +6473,8 @@ _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
     "form": (r"application/x-www-form-urlencoded", lambda body, fields: (_joined_pairs(
         [pair for name in fields for pair in body.field(name).pairs(fields[name])]).encode(), "")),
     "parts": (r"multipart/form-data", _Body.multipart),
-    **{kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
-       for kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
+    **{body_kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
+       for body_kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
 
 
 def _kind_of(media_type: str) -> str:
