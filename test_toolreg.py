@@ -7732,28 +7732,6 @@ def test_a_path_value_that_would_be_no_segment_is_refused(a, b):
                               "Fix the arguments and call the tool again.")
 
 
-def test_no_value_leaves_its_segment_or_its_field():
-    import urllib.parse
-    document = describe({"parameters": [parameter("p", where="path"), parameter("q")]}, "/x/{p}/end")
-    with serving(http_answer(b"ok")) as (url, requests):
-        tool = only(openapi_tools(document, base_url=url))
-        characters = st.characters(blacklist_categories=["Cs"])
-
-        @given(st.text(characters, min_size=1).filter(lambda text: {".", ".."}.isdisjoint(re.split(r"[/\\]", text))),
-               st.text(characters))
-        @settings(max_examples=40)
-        @example("%2e%2e", "a&b=c")
-        @example("\r\nX: 1", "\x00")
-        @example("//evil.com/", "#")
-        def stays(p, q):
-            assert tool.run({"p": p, "q": q}) == "ok"
-            path, query = requests[-1].split(b" ")[1].decode("ascii").split("?")
-            assert [urllib.parse.unquote(part) for part in path.split("/")] == ["", "x", p, "end"]
-            assert urllib.parse.parse_qsl(query, keep_blank_values=True) == [("q", q)]
-            assert requests[-1].count(b"\r\n") == 7
-        stays()
-
-
 def test_header_and_cookie_parameters_are_sent_and_cannot_add_headers():
     given = [parameter("X-A", where="header"), parameter("X-B", {"type": "array"}, "header"),
              parameter("a", where="cookie"), parameter("b", {"type": "array"}, "cookie", explode=False)]
@@ -8128,18 +8106,14 @@ def test_the_nearest_server_counts_and_base_url_counts_before_all():
     with serving(http_answer(b"ok")) as (url, requests):
         only(openapi_tools(document, base_url=url + "/v1/")).run({})
     assert requests[0].startswith(b"GET /v1/x ")
-    for url in ("ftp://x", "https://x?y=1", "https://x#y", "https://u:p@x", "x", ""):
+    for url in ("ftp://x", "https://x?y=1", "https://x#y", "https://u:p@x", "x", "", "https://{left}.invalid"):
         with pytest.raises(ToolDefinitionError, match="^no server is named with its whole URL"):
             openapi_tools(document, base_url=url)
-
-
-@pytest.mark.parametrize("servers, base", [
-    ([{"url": "https://{region}.invalid:{port}/v1/", "variables": {
-        "region": {"enum": ["eu", "us"]}, "port": {"default": 8443}}}], "https://eu.invalid:8443"),
-    ([{"url": "https://{left}.invalid"}, {"url": "https://b.invalid"}], "https://b.invalid"), (None, None), ([{}], None)])
-def test_a_server_is_one_whose_whole_url_is_known(servers, base):
-    with pytest.raises(ToolRegError, match=f"^{base}: " if base else "^no server is named with its whole URL"):
-        only(openapi_tools({**describe(), "servers": servers})).run({})
+    variables = {"region": {"enum": ["eu", "us"]}, "port": {"default": 8443}}
+    whole = [{"url": "https://{left}.invalid"}, {"url": "https://{region}.invalid:{port}/", "variables": variables}]
+    for servers, text in ((None, "no server"), ([{}], "no server"), (whole, "https://eu.invalid:8443: ")):
+        with pytest.raises(ToolRegError, match=f"^{text}"):
+            only(openapi_tools({**describe(), "servers": servers})).run({})
 
 
 SCHEMES = {"k": {"type": "apiKey", "in": "header", "name": "X-Key"},
@@ -8179,14 +8153,13 @@ def test_a_secret_that_no_operation_sends_or_half_of_what_one_wants_is_told():
 
 
 @pytest.mark.parametrize("auth, text", [
-    ({"d": "1"}, 'auth: "d" is not supported (http digest)'),
-    ({"x": "1"}, 'auth: "x" must be a security scheme of the document, with text'),
-    ({"k": None}, 'auth: "k" must be a security scheme of the document, with text'),
+    ({"d": "1"}, 'auth: "d" must be a security scheme of the document that can be sent, with text (it is http digest, '),
+    ({"x": "1"}, 'auth: "x" must be a security scheme of the document that can be sent, with text (it is none, with str)'),
+    ({"k": None}, 'auth: "k" must be a security scheme of the document that can be sent, with text (it is apikey head'),
     ("secret", "auth: must be a dict of security scheme -> secret")])
 def test_credentials_that_cannot_be_used_are_refused(auth, text):
-    with pytest.raises(ToolDefinitionError) as caught:
+    with pytest.raises(ToolDefinitionError, match=f"^{re.escape(text)}"):
         openapi_tools(describe(components={"securitySchemes": SCHEMES}), auth=auth)
-    assert str(caught.value) == text
 
 
 def test_headers_are_for_every_request():
@@ -8235,15 +8208,6 @@ def test_a_server_that_cannot_be_reached_or_is_slow_is_an_error_result():
 
 
 # --- forms and files
-def test_a_form_is_nested_as_its_encoding_says():
-    schema = {"type": "object", "properties": {"a": {"type": "object"}, "l": {"type": "array"}, "j": {"type": "array"}}}
-    request, _ = sent_by(describe(body_of("application/x-www-form-urlencoded", schema, {
-        "a": {"style": "deepObject", "explode": True}, "l": {"style": "deepObject"},
-        "j": {"contentType": "application/json"}}), method="post"), {
-            "a": {"b": {"c": 1}}, "l": [{"x": 1}, "y"], "j": [1]})
-    assert request.endswith("\r\n\r\na%5Bb%5D%5Bc%5D=1&l%5B0%5D%5Bx%5D=1&l%5B1%5D=y&j=%5B1%5D")
-
-
 def parts_of(request):
     """Read a multipart body with the standard library's reader of mail: [(name, file name, type, bytes)]."""
     import email.policy
@@ -8279,12 +8243,8 @@ def test_a_multipart_body_carries_text_json_and_files_of_models_and_programs():
         assert parts_of(requests[1]) == [("file", "file", "image/jpeg", b"\xff"),
                                          ("image", "image", "application/octet-stream", b"\x00")]
         assert "a file is not base64" in ToolRegistry([tool]).invoke("op", {"image": "?"}).content
-
-
-def test_a_raw_body_is_bytes_of_a_program_too():
-    with serving(http_answer(b"ok")) as (url, requests):
         only(openapi_tools(describe(body_of("application/octet-stream"), method="put"), base_url=url))(body=b"\xff")
-    assert requests[0].endswith(b"\r\n\r\n\xff")
+        assert requests[2].endswith(b"\r\n\r\n\xff")
 
 
 def test_a_media_type_may_be_a_reference_and_the_best_of_several_is_sent():
@@ -8309,9 +8269,10 @@ def test_the_shapes_of_a_large_payment_service_are_taken_and_sent_as_it_reads_th
         "amount": {"type": "integer"}, "items": {"type": "array", "items": {"type": "object", "properties": {
             "price": {"type": "string"}}}},
         "metadata": {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}},
-                               {"enum": [""], "type": "string"}]}}}, {"metadata": deep, "items": deep}), method="post")
-    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}})
-    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v")
+                               {"enum": [""], "type": "string"}]}, "j": {"type": "array"}}}, {
+            "metadata": deep, "items": {"style": "deepObject"}, "j": {"contentType": "application/json"}}), method="post")
+    request, _ = sent_by(made, {"amount": 5, "items": [{"price": "p"}], "metadata": {"k": "v"}, "j": [1]})
+    assert request.endswith("\r\n\r\namount=5&items%5B0%5D%5Bprice%5D=p&metadata%5Bk%5D=v&j=%5B1%5D")
     assert sent_by(made, {"metadata": ""})[0].endswith("\r\n\r\nmetadata=")
 
 
@@ -8335,29 +8296,35 @@ def test_the_shapes_of_a_cluster_manager_are_taken_and_each_tool_holds_only_what
     assert json.loads(request.partition("\r\n\r\n")[2]) == sent
 
 
-def test_what_an_independent_reader_reads_in_headers_cookies_and_forms_are_the_arguments():
+def test_no_value_leaves_its_place_and_what_an_independent_reader_reads_are_the_arguments():
     import urllib.parse
     form = {"type": "object", "properties": {"s": {"type": "string"}, "many": {"type": "array"}}, "required": ["s"]}
-    places = [parameter("X-A", where="header"), parameter("c", where="cookie")]
+    places = [parameter(name, where=where) for name, where in (
+        ("p", "path"), ("q", "query"), ("X-A", "header"), ("c", "cookie"))]
     with serving(http_answer(b"ok")) as (url, requests):
         urlencoded, multipart = (only(openapi_tools(describe(
-            {"parameters": places, **body_of(media_type, form)}, method="post"), base_url=url))
-            for media_type in ("application/x-www-form-urlencoded", "multipart/form-data"))
+            {"parameters": places, **body_of(kind, form)}, "/x/{p}/end", "post"), base_url=url))
+            for kind in ("application/x-www-form-urlencoded", "multipart/form-data"))
         text = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r"), max_size=8)
+        segment = text.filter(lambda text: text and {".", ".."}.isdisjoint(re.split(r"[/\\]", text)))
         plain = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=8)
 
-        @given(plain, text, text, st.lists(text, max_size=3))
+        @given(segment, text, plain, text, text, st.lists(text, max_size=3))
         @settings(max_examples=25)
-        @example("a,b", "; x=1", '"\n--', ["&", "=", ""])
-        def same(header, cookie, single, many):
+        @example("%2e%2e", "a&b=c", "a,b", "; x=1", '"\n--', ["&", "=", ""])
+        @example("//evil.com/", "\r\nX: 1\x00#", "a", "", "", [])
+        def same(segment, query, header, cookie, single, many):
             for tool in (urlencoded, multipart):
-                assert tool.run({"X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
+                assert tool.run({"p": segment, "q": query, "X-A": header, "c": cookie, "s": single, "many": many}) == "ok"
                 head, _, sent = requests[-1].partition(b"\r\n\r\n")
-                fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+                first, *lines = head.decode().split("\r\n")
+                fields, (got, asked) = dict(line.split(": ", 1) for line in lines), first.split(" ")[1].split("?")
+                assert [urllib.parse.unquote(part) for part in got.split("/")] == ["", "x", segment, "end"]
+                assert urllib.parse.parse_qsl(asked, keep_blank_values=True) == [("q", query)]
                 assert fields["x-a"] == header and urllib.parse.unquote(fields["cookie"]) == f"c={cookie}"
                 pairs = ([(name, data.decode()) for name, _, _, data in parts_of(requests[-1])] if tool is multipart
                          else urllib.parse.parse_qsl(sent.decode(), keep_blank_values=True))
-                assert pairs == [("s", single), *(("many", each) for each in many)]
+                assert pairs == [("s", single), *(("many", each) for each in many)] and len(fields) == 9
         same()
 
 

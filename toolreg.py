@@ -6047,8 +6047,8 @@ class _Schemas:
 
     def __init__(self, root: _Object) -> None:
         self.root, self.home = root, "#/definitions/" if "swagger" in root else "#/components/schemas/"
-        self.shared: dict[frozenset[str], dict[str, Any]] = {}      # names -> their $defs, for all that need the same
-        self.definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
+        self._shared: dict[frozenset[str], dict[str, Any]] = {}         # names -> their $defs
+        self._definitions: dict[str, tuple[Any, list[str]]] = {}         # a name in $defs -> (schema, names in it)
         self._needed: dict[str, set[str]] = {}              # the same -> all names that are needed with it
         self._references: dict[str, str] = {}               # the same -> what it stands for
         self._inline: dict[str, Any] = {}                   # a reference of our own -> its schema
@@ -6087,7 +6087,8 @@ class _Schemas:
                 rest = {word: part[word] for word in part if word not in ("properties", "required")
                         and (part[word] is not False or part is own)}       # that a part is closed is not ours
                 clashes = any(flat.get(word, rest[word]) != rest[word] for word in rest.keys() & _KEYWORDS.keys())
-                flat |= {"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest
+                is_read_only = True in (flat.get("readOnly"), rest.get("readOnly"))
+                flat |= {**({"allOf": [*flat.get("allOf", ()), rest]} if clashes else rest), "readOnly": is_read_only}
             flat |= {"properties": properties, "required": required}
             self._flat[id(schema)] = schema, flat
         return self._flat[id(schema)][1]
@@ -6183,7 +6184,7 @@ class _Schemas:
         self.target(reference)              # or it leads nowhere
         name = _legal_name(reference.rpartition("/")[2])
         if self._references.setdefault(name, reference) != reference:
-            name = _legal_name(reference, distinct=True)
+            name = name[:57] + _legal_name(reference, distinct=True)[-7:]       # with the checksum of the whole
             self._references[name] = reference
         used.append(name)
         return {"$ref": f"#/$defs/{name}"}
@@ -6195,31 +6196,32 @@ class _Schemas:
         return said, set[str]().union(*map(self._needed_with, names))
 
     def _needed_with(self, name: str) -> set[str]:
-        """Give the names of all definitions that one needs, itself too; those that lead to each other share them."""
-        waiting, needed, users, new = [name], set[str](), dict[str, list[str]](), dict[str, tuple[Any, list[str]]]()
+        """Give the names of all definitions that one needs, itself too."""
+        waiting, needed, new = [name], set[str](), dict[str, tuple[Any, list[str]]]()
         for each in waiting if name not in self._needed else ():        # it grows meanwhile
-            if each in self._needed:
-                needed |= self._needed[each]
-            elif each not in needed:
-                needed.add(each)
-                if each not in self.definitions:
-                    inner, self._inside = list[str](), self._references[each]
-                    new[each] = self.said(self.target(self._inside), inner, self._inside), inner
-                waiting += (new.get(each) or self.definitions[each])[1]
-                for one in (new.get(each) or self.definitions[each])[1]:
-                    users.setdefault(one, []).append(each)
+            if each not in self._definitions and each not in new:
+                inner, self._inside = list[str](), self._references[each]
+                new[each] = self.said(self.target(self._inside), inner, self._inside), inner
+            waiting += () if each in needed else (new.get(each) or self._definitions[each])[1]
+            needed.add(each)
         if new:                             # a way may lead back: that it ends is to be known now
             Validator({"$defs": {**dict.fromkeys(needed, True), **{each: new[each][0] for each in new}}})
-        self.definitions |= new
-        ring = [name]                       # all from which a way leads back need the same
-        for each in ring:
-            if each not in self._needed:
-                self._needed[each] = needed
-                ring += users.get(each, ())
-        return self._needed[name]
+        self._definitions |= new
+        return self._needed.setdefault(name, needed)
+
+    def definitions(self, names: frozenset[str]) -> dict[str, Any]:
+        """Give the $defs of these names; tools that need the same share them."""
+        if names not in self._shared:
+            self._shared[names] = {name: self._definitions[name][0] for name in sorted(names)}
+        return self._shared[names]
 
 
 # --- what the program gives to every request
+# Swagger's and OpenAPI's kinds of secrets -> the word before it in the header `authorization`, or nothing
+_AUTHS = {"basic": "Basic", "http basic": "Basic", "http bearer": "Bearer", "oauth2": "Bearer",
+          "openidconnect": "Bearer", **dict.fromkeys(("apikey header", "apikey query", "apikey cookie"), "")}
+
+
 class _Client:
     def __init__(self, root: _Object, uri: str, base_url: str | None, headers: Mapping[str, str], auth: Any,
                  timeout: float | None) -> None:
@@ -6234,21 +6236,19 @@ class _Client:
         self.hidden = {("header", name) for name in own}
         self.hidden |= {(_part(node, "in", str), _part(node, "name", str).lower()) for node in schemes.values()}
 
-    def _credential(self, name: str, scheme: _Object | None, secret: Any) -> tuple[_Place, str]:
+    def _credential(self, name: str, scheme: Any, secret: Any) -> tuple[_Place, str]:
         """Give (where it goes, the text)."""
         from base64 import b64encode
         secret = ":".join(secret) if isinstance(secret, (tuple, list)) else secret
-        if scheme is None or not isinstance(secret, str):
-            raise ToolDefinitionError(f"auth: {_shown(name)} must be a security scheme of the document, with text")
-        kind = f"{scheme['type']} {scheme.get('in', scheme.get('scheme', ''))}".strip().lower()
-        words = {"basic": "Basic", "http basic": "Basic",               # Swagger's word, and OpenAPI's
-                 "http bearer": "Bearer", "oauth2": "Bearer", "openidconnect": "Bearer"}
-        if kind in ("apikey header", "apikey query", "apikey cookie"):
-            return _Place(scheme["in"], scheme["name"], True, {}, {}), secret
-        if kind not in words:
-            raise ToolDefinitionError(f"auth: {_shown(name)} is not supported ({kind})")
-        secret = b64encode(secret.encode()).decode() if words[kind] == "Basic" else secret
-        return _Place("header", "authorization", True, {}, {}), f"{words[kind]} {secret}"
+        where = _part(scheme, "in", str)
+        kind = f"{_part(scheme, 'type', str)} {where or _part(scheme, 'scheme', str)}".strip().lower()
+        if kind not in _AUTHS or not isinstance(secret, str):
+            raise ToolDefinitionError(f"auth: {_shown(name)} must be a security scheme of the document that can be "
+                                      f"sent, with text (it is {kind or 'none'}, with {type(secret).__name__})")
+        word = _AUTHS[kind]
+        secret = b64encode(secret.encode()).decode() if word == "Basic" else secret
+        where, sent_as = ("header", "authorization") if word else (where, scheme["name"])
+        return _Place(where, sent_as, True, {}, {}), f"{word} {secret}" if word else secret
 
     def base_for(self, servers: Iterable[_Object]) -> str:
         """Give the first server that has a whole URL, if only beside the document's; else nothing."""
@@ -6269,10 +6269,9 @@ def _operations(api: _Schemas, client: _Client, include: Iterable[str] | None,
     """Give (the name that it wishes for, what makes its tool) for each operation that was chosen."""
     found: dict[str, _Operation] = {}
     for key, given in _part(api.root, "paths", dict).items():
-        try:
+        item: Any = {"get": {"parameters": [given]}}        # what leads nowhere is refused when its turn comes
+        with contextlib.suppress(ToolDefinitionError):
             item = {} if str(key).startswith("x-") else api.follow(given)
-        except ToolDefinitionError:
-            item = {"get": {"parameters": [given]}}         # refused with the same reason, when its turn comes
         nodes = {method.upper(): item.get(method) for method in _METHODS if isinstance(item, Mapping)}
         for method, node in {**nodes, **_part(item, "additionalOperations", dict)}.items():
             if isinstance(node, Mapping) and method not in ("TRACE", "OPTIONS"):
@@ -6402,19 +6401,16 @@ class _Body:
         content = api.follow(contents.get(media_type)) or {}
         self.api, self.kind, self.type = api, _kind_of(media_type), _WILD.get(media_type, media_type)
         self.needed, self.encoding = _part(body, "required", bool), _part(content, "encoding", dict)
-        schema, told = content.get("schema", {}), api.follow(content.get("schema")) or {}
+        schema = content.get("schema", {})
         if self.kind in ("text", "raw"):        # whatever it means to the server, here it is text
-            schema = {"type": "string", **{word: told[word] for word in told if word in (
-                "description", "contentEncoding", "enum", "format")}}
+            schema = {"type": "string", **{word: each for word, each in (api.follow(schema) or {}).items()
+                                           if word in ("description", "contentEncoding", "enum", "format")}}
         fields = self._fields(schema)
-        self.places = fields or [_Place(_BODY, "body", self.needed, schema, {})][:len(contents)]
-        self.is_whole = not fields
+        self.is_whole, whole = not fields, [_Place(_BODY, "body", self.needed, schema, {})]
+        self.places = fields or whole[:len(contents)]
 
     def _fields(self, schema: Any) -> list[_Place]:
-        """Give the properties of a plain object that is closed or silent: each is an argument.
-
-        They are required as they say, even where the body is not: authors forget that.
-        """
+        """Give the properties of a plain object, closed or silent, as arguments: needed even where the body is not."""
         schema = self.api.asked(self.api.follow(schema) or {})
         properties, required = _part(schema, "properties", dict), _part(schema, "required", list)
         if (not properties or schema.get("type", "object") != "object" or schema.get("additionalProperties")
@@ -6472,8 +6468,8 @@ _BODIES: dict[str, tuple[str, Callable[[_Body, Any], tuple[bytes, str]]]] = {
     "form": (r"application/x-www-form-urlencoded", lambda body, fields: (_joined_pairs(
         [pair for name in fields for pair in body.field(name).pairs(fields[name])]).encode(), "")),
     "parts": (r"multipart/form-data", _Body.multipart),
-    **{kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
-       for kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
+    **{body_kind: (essences, lambda body, value: _as_bytes(value, json.dumps(body.places[0].schema)))
+       for body_kind, essences in (("text", r"text/.+"), ("raw", r"(?s).*"))}}
 
 
 def _kind_of(media_type: str) -> str:
@@ -6516,8 +6512,7 @@ class _Operation:
         schema = {"type": "object", "properties": properties, "additionalProperties": False,
                   "required": [argument for argument, place in self.places.items() if place.needed]}
         if needed:
-            schema["$defs"] = self.api.shared.get(names := frozenset(needed)) or self.api.shared.setdefault(
-                names, {each: self.api.definitions[each][0] for each in sorted(names)})
+            schema["$defs"] = self.api.definitions(frozenset(needed))
         tool = object.__new__(Tool)         # past __post_init__: the schema is ours, and compiled when first called
         tool.__dict__.update(name=name, description=self._description(), parameters=schema, func=self.call, bind=None,
                              metadata=ToolMetadata(source="openapi", tags=self.tags, extra={"openapi": {
@@ -6527,8 +6522,8 @@ class _Operation:
 
     def _description(self) -> str:
         texts = [str(self.node[word]).strip() for word in ("summary", "description") if self.node.get(word)]
-        texts = texts or [f"{self.method} {self.key}"]
-        return "\n\n".join(dict.fromkeys(texts + ["Deprecated."] * (self.node.get("deprecated") is True)))
+        told = ["Deprecated."] if self.node.get("deprecated") is True else []
+        return "\n\n".join(dict.fromkeys([*(texts or [f"{self.method} {self.key}"]), *told]))
 
     def _places(self) -> list[_Place]:
         """Give what can be filled: the parameters, of which its own win over those of its path, and the body."""
@@ -6588,6 +6583,7 @@ class _Operation:
 def _answer_in(response: _Response) -> Any:
     if not 200 <= response.status < 300:
         error = response.error()
+        response.close()
         raise ToolError(_ANSWERED.format(error)) from error
     body, media_type = response.read(), response.headers.get("content-type", "")
     if not body:
@@ -6611,8 +6607,7 @@ __all__ += ["openapi_tools"]
 # find: a registry whose tools are found by words
 #    uses 9 10
 # ---------------------------------------------------------------------------
-_FIND = ("Find tools by words: what they do, or what they work on. There are {} of them; those that are found can be "
-         "called from then on.")
+_FIND = "Find tools by words: what they do or work on. There are {} of them; what is found can be called from then on."
 _FOUND_NONE = "No tool was found. Try other words, or go on without one."
 
 
@@ -6630,33 +6625,28 @@ class _SearchRegistry(ToolRegistry):
         self.register(self._find, name="find_tools", description=_FIND.format(len(self._searched)), replace=is_ours,
                       metadata=ToolMetadata(parallel=False))        # on no executor: what it found is kept here
 
-    def copy(self, **options: Any) -> ToolRegistry:
-        """Give a registry for another run, which has found nothing yet."""
+    def copy(self, **options: Any) -> ToolRegistry:         # which has found nothing yet
         return _SearchRegistry(super().copy(**options), self._limit)
 
-    def _offered(self) -> list[Tool]:
-        """Give find_tools, what was registered later, and what was found."""
+    def _offered(self) -> list[Tool]:       # find_tools, what was registered later, and what was found
         names = [each for each in self.list_tools() if each not in self._searched] + list(self._found)
         return [self[each] for each in names if each in self and each not in self._disabled]
 
     def _find(self, words: str) -> str:
-        wanted = _words_in(words)
-        marks = {tool.name: 3 * _likeness(wanted, _words_in(tool.name)) + _likeness(wanted, _words_in(
-            " ".join([tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())])))
+        marks = {tool.name: 3 * _likeness(words, tool.name) + _likeness(words, " ".join(
+            [tool.description, *tool.metadata.tags, *tool.parameters.get("properties", ())]))
             for tool in self if tool.name in self._searched and tool.name not in self._disabled}
         best = sorted(filter(marks.get, marks), key=lambda name: -marks[name])[:self._limit]
         self._found.update(dict.fromkeys(best))
         return "\n".join(f"{name}: {self[name].description[:200]}" for name in best) or _FOUND_NONE
 
 
-def _words_in(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower()))
-
-
-def _likeness(wanted: set[str], words: set[str]) -> float:
-    """Count the words that are there, by half those of which only the beginning is (`issue` for issues)."""
-    return len(wanted & words) + sum(any(len(word) > 2 < len(each) and (each.startswith(word) or word.startswith(each))
-                                         for each in words) for word in wanted - words) / 2
+def _likeness(words: str, text: str) -> float:
+    """Count the words that are in a text, by half those of which only the beginning is (`issue` for issues)."""
+    wanted, there = ({*re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", each).lower())}
+                     for each in (words, text))
+    return len(wanted & there) + sum(any(len(word) > 2 < len(each) and (each.startswith(word) or word.startswith(each))
+                                         for each in there) for word in wanted - there) / 2
 
 
 __all__ += ["search_registry"]
