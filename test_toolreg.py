@@ -2812,6 +2812,7 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
         assert re.search(f"^the model gave |{UNREAD}", str(error)), error
 
 
+@of("resume")
 @pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
 def test_a_cut_call_never_comes_alive_from_the_history_and_an_object_stays_an_object(arguments, kept):
     ran, registry = [], ToolRegistry()
