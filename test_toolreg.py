@@ -3874,7 +3874,7 @@ def test_whatever_ends_a_run_carries_the_messages(error):
         assert len(resumed) == 4 and history_faults(resumed) == []
 
 
-@of("spellings")
+@of("spellings", "resume")
 def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
     call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
     asked = SdkObject(role="assistant", content=None, tool_calls=[call])
@@ -6295,6 +6295,7 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
 
 
+@of("resume")
 def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
     turn, = build_assistant_messages([ToolCall("a", "add", {"a": 1}), ToolCall("b", "add", {"a": 2})],
                                      api_format="anthropic")
