@@ -2792,6 +2792,7 @@ def test_whatever_a_server_answers_is_read_or_refused_in_clear_words(api_format,
         assert re.search(f"^the model gave |{UNREAD}", str(error)), error
 
 
+@of("resume")
 @pytest.mark.parametrize("arguments, kept", [("", "{"), ("{}", "{"), ({}, {"arguments_as_text": "{"})])
 def test_a_cut_call_never_comes_alive_from_the_history_and_an_object_stays_an_object(arguments, kept):
     ran, registry = [], ToolRegistry()
@@ -3982,7 +3983,7 @@ def test_whatever_ends_a_run_carries_the_messages(error):
         assert len(resumed) == 4 and history_faults(resumed) == []
 
 
-@of("spellings")
+@of("spellings", "resume")
 def test_a_history_may_hold_objects_of_an_sdk_and_is_plain_json_afterwards():
     call = SdkObject(id="c", type="function", function=SdkObject(name="add", arguments='{"a": 1}'))
     asked = SdkObject(role="assistant", content=None, tool_calls=[call])
@@ -6267,6 +6268,7 @@ def test_a_turn_that_anthropic_paused_goes_on_and_one_with_calls_runs_them():
         run_agent(script(*endless), "go", ToolRegistry([add]), max_turns=3)
 
 
+@of("resume")
 def test_results_that_are_missing_come_before_what_a_user_added_to_the_others():
     turn, = build_assistant_messages([ToolCall("a", "add", {"a": 1}), ToolCall("b", "add", {"a": 2})],
                                      api_format="anthropic")
