@@ -1345,9 +1345,14 @@ def _may_be(schema: dict[str, Any], kind: type, behind_reference: bool = True) -
 
 
 # --- types that JSON has, and types that are spelled as text
-_LARGEST = sys.float_info.max
-_SCALAR_READERS: dict[type, _Reader] = {        # on purpose: a number that no float can hold is still a number
-    int: int, float: lambda number: float(number) if -_LARGEST <= number <= _LARGEST else number}
+def _as_float(value: Any) -> Any:
+    try:
+        return float(value)
+    except OverflowError:
+        return value                                # on purpose: a number that no float can hold is still a number
+
+
+_SCALAR_READERS: dict[type, _Reader] = {int: int, float: _as_float}
 
 
 def _read_iso(cls: Any, found: re.Match[str]) -> Any:
