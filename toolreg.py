@@ -2252,8 +2252,10 @@ class _Format(types.SimpleNamespace):
         if function is not None:            # else it is none of a function
             function = function if isinstance(function, dict) else {}
             arguments = function.get("arguments", "{}")
-            if call.arguments == _CUT:      # an object stays one: Ollama takes nothing else
-                arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
+            if not isinstance(arguments, str):          # an object stays one: Ollama takes nothing else
+                arguments = _object(call, kept=True)
+            elif call.arguments == _CUT:
+                arguments = _CUT
             again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
         return again
 
@@ -2274,9 +2276,8 @@ class _Format(types.SimpleNamespace):
     @staticmethod
     def pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
         """Give the images of results, whose messages take only text, as a message of the user."""
-        images = [f"data:{media.media_type};base64,{to_json(media.data)}"
-                  for result in results for media in result.media if media.media_type in _PICTURES]
-        parts = [{"type": "image_url", "image_url": {"url": url}} for url in images]
+        parts = [{"type": "image_url", "image_url": {"url": f"data:{media.media_type};base64,{to_json(media.data)}"}}
+                 for result in results for media in result.media if media.media_type in _PICTURES]
         return [{"role": "user", "content": parts}] if parts else []
 
 
@@ -2381,13 +2382,8 @@ def _text(call: ToolCall) -> str:
 
 
 def _object(call: ToolCall, kept: bool = False) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what is wrong with a text is told by the result.
-
-    `kept`: for a history, where a text stays in an object of its own, so that it is never read as {} again.
-    """
-    if isinstance(call.arguments, str):
-        return {_AS_TEXT: call.arguments} if kept else {}
-    return call.arguments
+    """Give the arguments as an object; for a text {}, or one that keeps it in a history, where {} might run again."""
+    return call.arguments if isinstance(call.arguments, dict) else {_AS_TEXT: call.arguments} if kept else {}
 
 
 def _legal(text: str, longest: int = 64) -> str:
@@ -2417,7 +2413,7 @@ _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "a
 
 
 def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
-    """Read the calls in an assistant message, a list holding one, a list of calls, or what an SDK or LangChain gave.
+    """Read the calls in an assistant message, a list of one or of calls, a response, or what an SDK or LangChain gave.
 
     `api_format` overrides what is recognised. A missing id is made up. TypeError for what cannot be read.
     """
@@ -2462,8 +2458,8 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
 def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
     call = ToolCall(f"{call_id or _fresh_id()}", f"{name or ''}", arguments)
-    if _AS_TEXT in call.arguments and isinstance(call.arguments, dict) and len(call.arguments) == 1:
-        return replace(call, arguments=str(call.arguments[_AS_TEXT]))
+    if isinstance(call.arguments, dict) and [*call.arguments] == [_AS_TEXT]:
+        call.arguments = str(call.arguments[_AS_TEXT])
     return call
 
 
