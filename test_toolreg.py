@@ -8087,8 +8087,6 @@ def test_a_header_that_could_change_the_request_is_refused_and_its_value_never_s
     with pytest.raises(HttpError, match="^headers: ") as caught:
         toolreg._request("GET", "http://127.0.0.1:1", headers=headers)
     assert "b: 2" not in str(caught.value)
-    with pytest.raises(HttpError, match="^method: "):
-        toolreg._request("GET / HTTP/1.1\r\n", "http://127.0.0.1:1")
 
 
 def test_where_no_answer_comes_an_error_names_the_origin_only():
@@ -8228,7 +8226,7 @@ def test_a_redirect_within_the_origin_keeps_the_headers_and_another_origin_never
             assert toolreg._request("GET", here + "/near", headers=SECRETS).read() == b"here"
             assert near[1].count(b"secret") == 3
             assert toolreg._request("GET", here + "/far", headers=SECRETS).read() == b"there"
-            assert b"secret" not in far[0] and b"accept: text/x" in far[0]
+            assert b"secret" not in far[0]
             with pytest.raises(HttpError, match="redirected more than 5 times"):
                 toolreg._request("GET", here + "/loop")
             assert len(near) == 2 + 1 + 6
@@ -8313,7 +8311,7 @@ def test_an_https_request_goes_through_a_tunnel_that_the_proxy_makes(no_proxies,
         no_proxies.setenv("HTTPS_PROXY", proxy)
         with pytest.raises(HttpError, match="^https://localhost: the proxy made no tunnel: HTTP/1.1 407 ") as caught:
             toolreg._request("GET", "https://localhost/secret")
-        assert caught.value.status == 407 and "secret" not in str(caught.value)
+        assert "secret" not in str(caught.value)
 
 
 def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxies):
@@ -8332,38 +8330,14 @@ def test_a_proxy_that_hangs_up_or_is_of_another_kind_is_one_clear_error(no_proxi
             toolreg._request("GET", "https://example.invalid/", timeout=0.2)
 
 
-def packed(data, window):
-    import zlib
-    packer = zlib.compressobj(wbits=window)
-    return packer.compress(data) + packer.flush()
-
-
-@pytest.mark.parametrize("body, coding", [
-    (packed(b"abc" * 999, 31), "gzip"), (packed(b"abc" * 999, 31), "X-Gzip"), (packed(b"abc" * 999, 15), "deflate"),
-    (packed(b"abc" * 999, -15), "deflate"), (packed(b"abc" * 500, 31) + packed(b"abc" * 499, 31), "gzip"),
-    (packed(packed(b"abc" * 999, 15), 31), "deflate, gzip"), (b"abc" * 999, "identity")])
-def test_an_answer_is_unpacked_as_its_content_encoding_says(body, coding):
-    with serving(http_answer(body, content_encoding=coding)) as (url, _):
-        assert toolreg._request("GET", url).read() == b"abc" * 999
-    if coding != "identity":
-        with serving(http_answer(body[:-1], content_encoding=coding)) as (url, _):
-            with pytest.raises(HttpError, match="cut short"):
+def test_an_answer_that_is_packed_all_the_same_is_refused_by_name():
+    for coding in ("gzip", "br", "Deflate"):
+        with serving(http_answer(b"packed", content_encoding=coding)) as (url, _):
+            with pytest.raises(HttpError, match=f'is packed by "{coding}", which nobody asked for'):
                 toolreg._request("GET", url).read()
-
-
-def test_what_is_packed_is_limited_by_its_unpacked_size_and_must_be_what_it_says():
-    bomb = packed(bytes(200_000_000), 31)
-    with serving(http_answer(bomb, content_encoding="gzip")) as (url, _):
-        start = time.monotonic()
-        with pytest.raises(HttpError, match="larger than 1000 bytes"):
-            toolreg._request("GET", url).read(1000)
-        assert time.monotonic() - start < 10
-    for coding, text in (("gzip", "is not gzip, as it says"), ("br", 'is packed with "br", which nobody asked for')):
-        with serving(http_answer(b"plain", content_encoding=coding)) as (url, _):
-            with pytest.raises(HttpError, match=text):
-                toolreg._request("GET", url).read()
-    with serving(http_answer(status="204 No Content", content_encoding="gzip")) as (url, _):
-        assert toolreg._request("GET", url).read() == b""
+    for whole in (http_answer(b"plain", content_encoding="Identity"), http_answer(content_encoding="gzip")):
+        with serving(whole) as (url, _):
+            assert toolreg._request("GET", url).read() == whole.partition(b"\r\n\r\n")[2]
 
 
 @pytest.mark.parametrize("content_type, body, text", [
@@ -8391,7 +8365,6 @@ def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_pat
             toolreg._request("GET", url)
         assert requests == []
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pem"))
-        toolreg._tls_context.cache_clear()
         with pytest.raises(HttpError, match="redirects from https to http"):
             toolreg._request("GET", url)
         with pytest.raises(HttpError, match="mismatch"):
@@ -8410,7 +8383,6 @@ def test_certificates_are_verified_and_https_is_never_left_by_a_redirect(tmp_pat
             toolreg._request("POST", url.replace("http://127.0.0.1", "https://localhost"), body=bytes(30_000_000),
                              timeout=0.3)
         assert time.monotonic() - start < 5
-    toolreg._tls_context.cache_clear()
 
 
 SSE = [

@@ -5464,10 +5464,10 @@ async def acollect_stream(chunks: AsyncIterable[Any], *, api_format: str = "open
 
 def _event(chunk: Any) -> dict[str, Any]:
     """Give a chunk as it was on the wire, out of the events of SDKs that hold it."""
-    kind, chunk_held, data_held = (
-        chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None) for key in ("type", "chunk", "data"))
-    held = chunk_held if kind == "chunk" else data_held
-    event = _on_the_wire(chunk if held is None or isinstance(held, str) else held)
+    kind, *held = (chunk.get(key) if isinstance(chunk, dict) else getattr(chunk, key, None)
+                   for key in ("type", "chunk", "data"))
+    inner = held[kind != "chunk"]
+    event = _on_the_wire(chunk if isinstance(inner, (str, type(None))) else inner)
     if not isinstance(event, dict):
         raise TypeError(f"stream: a chunk must be a dict or an SDK's object (got {_shown(event)})")
     if event.get("error") or event.get("type") in ("error", "response.failed"):
@@ -5496,19 +5496,16 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
         return old + new
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{name: _added(old.get(name), value, name) for name, value in new.items()}}
-    if isinstance(old or [], list) and isinstance(new, list):
+    if isinstance(old, (list, type(None))) and isinstance(new, list):
         items = list(old or ())
         for item in new:
-            at = next((at for at in range(len(items))[::-1] if _is_piece(item, items[at], at == len(items) - 1)), None)
-            if at is None:
-                items.append(item)
-            else:
-                items[at] = _added(items[at], item)
+            at = next((at for at, of in enumerate(items) if _goes_on(of, item, items[at + 1:])), len(items))
+            items[at:at + 1] = [_added(of, item) for of in items[at:at + 1]] or [item]
         return items
     return old if new in (None, "") and old is not None else new
 
 
-def _is_piece(item: Any, of: Any, last: bool) -> bool:
+def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
     if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
         return False
@@ -5516,93 +5513,92 @@ def _is_piece(item: Any, of: Any, last: bool) -> bool:
         return False
     if item.get("index") is not None or of.get("index") is not None:
         return item.get("index") == of.get("index")
-    return last and not of.get("signature") and any(key in of for key in _PIECES)
+    return not later and not of.get("signature") and any(key in of for key in _PIECES)
 
 
-# --- chat completions
-def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Any]] = []
-    latest: dict[Any, dict[str, Any]] = {}  # the calls by index
-    parts, reason = list[Any](), None
-    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
-    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
-        whole = not choice.get("delta")
-        delta = {**(choice.get("delta") or choice.get("message") or {})}
-        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
-        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
-        message = _added(message, {key: value for key, value in delta.items() if key != "role"})
-        for entry in entries:
-            _add_delta(entry, [] if whole else calls, calls, latest)
-        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
-    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
-    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
-    last_is_whole = bool(calls) and isinstance(_arguments_of(calls[-1]["function"]["arguments"] or "x"), dict)
-    for call in calls:
-        call["id"], function = call["id"] or _fresh_id(), call["function"]
-        given = function["arguments"]       # None: not even an empty text began them, so there may be none
-        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
-        if reason in _TAKEN_BACK or (_says_nothing(given) and not all_came):
-            function["arguments"] = _CUT
-        elif given in (None, ""):
-            function["arguments"] = "{}"
-    return {**message, "tool_calls": calls} if calls else message
+def _to_run(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
+    """Give a call's arguments; what was taken back, or may have been cut before it began, is not to be run."""
+    if is_taken_back or (_says_nothing(arguments) and not all_came):
+        return _CUT
+    return "{}" if arguments in (None, "") else arguments
 
 
 def _says_nothing(arguments: Any) -> bool:
     return arguments in (None, {}) or (isinstance(arguments, str) and arguments.strip() in ("", "{}"))
 
 
-def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]],
-               latest: dict[Any, dict[str, Any]]) -> None:
+# --- chat completions
+def _collect_chat(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join the deltas of the first choice. Where a `message` stands in place of a delta, its calls are whole."""
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls, parts, reason = list[dict[str, Any]](), list[Any](), None
+    choices = [each for chunk in chunks for each in ([chunk] if "done" in chunk else chunk.get("choices") or ())]
+    for choice in [choice for choice in choices if not choice.get("index")]:          # Ollama's chunk is the choice
+        whole = not choice.get("delta")
+        delta = {**(choice.get("delta") or choice.get("message") or {}), "role": "assistant"}
+        said, entries = delta.pop("content", None) or [], delta.pop("tool_calls", None) or ()
+        parts = _added(parts, [{"type": "text", "text": said}] if isinstance(said, str) else said)
+        message = _added(message, delta)
+        for entry in entries:
+            _add_delta(entry, [] if whole else calls, calls)
+        reason = choice.get("finish_reason") or choice.get("done_reason") or reason or (whole and entries and "stop")
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    message["content"] = "".join(texts) if len(texts) == len(parts) else parts
+    last_is_whole = bool(calls) and _is_whole(calls[-1]["function"]["arguments"])
+    for call in calls:
+        given = call["function"]["arguments"]       # None: not even an empty text began them, so there may be none
+        all_came = reason in _WHOLE_ENDS or (given is None and not reason and last_is_whole)
+        call["function"]["arguments"] = _to_run(given, reason in _TAKEN_BACK, all_came)
+        call["id"] = call["id"] or _fresh_id()
+        del call["index"]
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _is_whole(arguments: Any) -> bool:
+    return bool(arguments) and isinstance(_arguments_of(arguments), dict)
+
+
+def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    entry = {**entry, "id": str(entry["id"]) if entry.get("id") not in (None, "") else ""}
-    delta = entry.pop("function", None) or {}
-    index, name, new = entry.pop("index", None), delta.get("name") or "", delta.get("arguments")
-    call = _call_meant(entry["id"], index, name, new, before, latest)
+    function, call_id, index = entry.get("function") or {}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = function.get("name") or "", function.get("arguments")
+    call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
-        call = latest[index] = {"id": "", "type": "function", "function": {"name": "", "arguments": None}}
+        call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    known["name"] += name if name != known["name"] else ""
-    known["arguments"] = _more_arguments(known["arguments"], new)
-    more = {key: value for key, value in delta.items() if key not in ("name", "arguments")}
-    call.update(_added(call, {**entry, "id": call["id"] or entry["id"]}), function=_added(known, more))
+    said = {"name": known["name"] + (name if name != known["name"] else ""),
+            "arguments": _more_arguments(known["arguments"], arguments)}
+    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
+                function=_added(known, function) | said)
 
 
-def _call_meant(call_id: str, index: Any, name: str, new: Any, calls: list[dict[str, Any]],
-                latest: dict[Any, dict[str, Any]]) -> dict[str, Any] | None:
+def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
+                calls: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Find the call that a delta goes on with; None where it begins one.
 
     Servers number badly: some write index 0 each time, some a new id with each delta, some neither. So a known id
     says most; without a name nothing begins; a name after the end of the arguments begins a call.
     """
-    there = latest.get(index) if calls else None
-    known = [call for call in calls if call_id and call["id"] == call_id]
+    known = sorted((call for call in calls if call["id"] == call_id != ""), key=lambda call: call["index"] == index)
+    there = [call for call in calls if call["index"] == index][-1:]
     if not name:
-        if known:
-            return there if any(call is there for call in known) else known[-1]
-        return there or (calls[-1] if calls else None)
-    call = there if there and call_id in ("", there["id"] or call_id) else None
-    if call is None and known and (index is None or name == known[-1]["function"]["name"]):
-        call = known[-1]
-    if call is None and index is None and not call_id and calls:
-        call = calls[-1]
+        return next(reversed(known or there or calls), None)
+    if index is None and not call_id:
+        there = there or calls[-1:]
+    there = [call for call in there if call_id in ("", call["id"] or call_id)]
+    if known and (index is None or name == known[-1]["function"]["name"]):
+        there = there or known
+    call = there[-1] if there else None
     function = call["function"] if call else {}
-    at_end = isinstance(_arguments_of(function.get("arguments") or "x"), dict)
-    repeated = bool(known) and function.get("arguments") in ("{}", new)
-    return None if at_end and not repeated and (new or name != function["name"]) else call
+    repeated = bool(known) and function.get("arguments") in ("{}", arguments)
+    ended = _is_whole(function.get("arguments")) and not repeated and (arguments or name != function["name"])
+    return None if ended else call
 
 
 def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; what came as an object stays one, since it has to go back as one.
-
-    Some servers say all of them again at the end.
-    """
-    if new == known and isinstance(_arguments_of(known or "x"), dict):
-        return known
-    if new is None or (isinstance(new, str) and not new.strip() and isinstance(known, (dict, list))):
+    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
+    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
         return known
     if not known or (_says_nothing(known) and not _says_nothing(new)):
         return new
@@ -5610,18 +5606,21 @@ def _more_arguments(known: Any, new: Any) -> Any:
 
 
 # --- the other APIs
+# what the events say whose `delta` is a text
+_DELTAS: dict[Any, Callable[[str], dict[str, Any]]] = {
+    "response.function_call_arguments.delta": lambda text: {"arguments": text},
+    "response.output_text.delta": lambda text: {"content": [{"type": "output_text", "text": text}]}}
+
+
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
     for event in events:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
-            begun = {"status": "in_progress"} if kind == "response.output_item.added" else {}
-            items[at] = {**begun, **event["item"]}
-        elif kind == "response.function_call_arguments.delta":
-            items[at]["arguments"] = (items[at].get("arguments") or "") + event["delta"]
-        elif kind == "response.output_text.delta":
-            items[at]["content"] = [{"type": "output_text", "text": _text_in(items[at]) + event["delta"]}]
+            items[at] = {**({"status": "in_progress"} if str(kind).endswith("added") else {}), **event["item"]}
+        elif kind in _DELTAS:
+            items[at] = _added(items[at], _DELTAS[kind](event["delta"]))
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
@@ -5629,28 +5628,25 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _collect_anthropic(events: list[dict[str, Any]]) -> dict[str, Any]:
     """Take the blocks as they start, and fill them with deltas; one that was stopped is whole, even without any."""
-    blocks: dict[int, dict[str, Any]] = {}
+    blocks: dict[Any, dict[str, Any]] = {}
     stopped, reason = set[Any](), None
     for event in events:
         kind, at, delta = event.get("type"), event.get("index"), event.get("delta") or {}
-        reason = delta.get("stop_reason") or event.get("stop_reason") or reason
-        if kind == "content_block_start":
-            blocks[event["index"]] = event["content_block"]
+        reason = delta.pop("stop_reason", None) or event.get("stop_reason") or reason
+        if "content_block" in event:
+            blocks[at] = event["content_block"]
         elif kind == "content_block_delta":
-            more = {key: value for key, value in delta.items() if key not in ("type", "citation")}
-            blocks[event["index"]].update(_added(blocks[event["index"]], {
-                **more, **({"citations": [delta["citation"]]} if "citation" in delta else {})}))
+            cited = {"citations": [delta.pop("citation")]} if "citation" in delta else {}
+            blocks[at] = _added(blocks[at], {**delta, **cited, "type": None})
         elif kind == "content_block_stop":
             stopped.add(at)
         elif event.get("content"):          # the message as a whole, where the server did not stream
             blocks = dict(enumerate(event["content"]))
     for at, block in blocks.items():
-        text = block.pop("partial_json", "").strip()
-        ended = reason in _WHOLE_ENDS or (reason is None and at in stopped)
-        if text or ("name" in block and not block.get("input")):
-            block["input"] = ToolCall("", "", text or ("{}" if ended else _CUT)).arguments
-        if reason in _TAKEN_BACK and "input" in block:
-            block["input"] = _CUT
+        given = block.pop("partial_json", "").strip() or block.get("input")
+        if "name" in block:
+            all_came = reason in _WHOLE_ENDS or (reason is None and at in stopped)
+            block["input"] = ToolCall("", "", _to_run(given, reason in _TAKEN_BACK, all_came)).arguments
     goes_on = {"stop_reason": reason} if reason == _PAUSED else {}
     return {"role": "assistant", "content": [blocks[at] for at in sorted(blocks)], **goes_on}
 
@@ -5667,8 +5663,10 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         elif call is not None and begun.pop("willContinue", None):
             part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
         if call is not None:
-            pieces = call.pop("partialArgs", ())
-            part = {**part, "functionCall": {**call, "args": _with_partial(call.get("args") or {}, pieces)}}
+            arguments = call.get("args") or {}
+            for piece in call.pop("partialArgs", ()):
+                arguments = _set_in(arguments, re.findall(_STEP, piece["jsonPath"]), piece)
+            part = {**part, "functionCall": {**call, "args": arguments}}
         parts.append(part)
     reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
     for call in [part["functionCall"] for part in parts if "functionCall" in part]:
@@ -5677,25 +5675,19 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": "model", "parts": parts}
 
 
-def _with_partial(arguments: Any, pieces: Iterable[dict[str, Any]]) -> Any:
-    """Set what pieces of arguments say at the places that their paths say, as `$.a.b[0]`; text is added to text."""
-    for piece in pieces:
-        steps = [int(at) if at else name or quoted for name, quoted, at in
-                 re.findall(r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]""", piece["jsonPath"])]
-        value = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
-        arguments = _set_in(arguments, steps, int(value) if type(value) is float and value.is_integer() else value)
-    return arguments
+_STEP = r"""\.([^.\[]+)|\[['"](.*?)['"]\]|\[(\d+)\]"""             # of a path, as `$.a.b[0]`
 
 
-def _set_in(value: Any, steps: list[Any], new: Any) -> Any:
+def _set_in(value: Any, steps: list[tuple[str, str, str]], piece: dict[str, Any]) -> Any:
+    """Set what a piece of arguments says at the place that its steps lead to; text is added to text."""
     if not steps:
+        new = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
         return value + new if isinstance(value, str) and isinstance(new, str) else new
-    step, rest = steps[0], steps[1:]
-    if isinstance(step, int):
-        items = list(value or ())
-        items[step:step + 1] = [_set_in(items[step] if step < len(items) else None, rest, new)]
-        return items
-    return {**(value or {}), step: _set_in((value or {}).get(step), rest, new)}
+    (name, quoted, number), *rest = steps
+    known = dict(enumerate(value or ())) if number else {**(value or {})}
+    step = int(number) if number else name or quoted
+    known[step] = _set_in(known.get(step), rest, piece)
+    return list(known.values()) if number else known
 
 
 # the keys that events have, and what puts events together
@@ -5773,30 +5765,23 @@ def class_tools(cls_or_instance: Any, *, include: Iterable[str] | None = None,
     """
     owner = cls_or_instance if isinstance(cls_or_instance, type) else type(cls_or_instance)
     names = dict.fromkeys(name for base in reversed(owner.__mro__) for name in vars(base)
-                          if base.__module__ != "builtins")             # Python's own methods are no tools
-    methods = [name for name in names
-               if not name.startswith("_") and _is_method(inspect.getattr_static(owner, name, None))]
+                          if base.__module__ != "builtins" and not name.startswith("_"))    # Python's own are no tools
+    statics = {name: inspect.getattr_static(owner, name, None) for name in names}
+    methods = [name for name in names if _is_method(statics[name])]
     if not methods:
         raise ToolDefinitionError(f"{owner.__name__}: has no public methods")
-    wanted = _methods_in("include", include, methods) if include is not None else methods
-    unwanted = _methods_in("exclude", exclude or (), methods)
+    wanted = _methods_in(methods if include is None else include, methods)
+    unwanted = _methods_in(exclude or (), methods)
     chosen = [name for name in methods if name in wanted and name not in unwanted]
-    if cls_or_instance is owner and _needs_no_values(owner) and any(_needs_instance(owner, name) for name in chosen):
-        cls_or_instance = owner()
-    return _make_tools(owner.__name__, [(name, functools.partial(_method_tool, cls_or_instance, name))
-                                        for name in chosen])
+    bound = [name for name in chosen if not isinstance(statics[name], (staticmethod, classmethod))]
+    needs_no_values = _caught(lambda: inspect.signature(owner).bind()).error is None and not inspect.isabstract(owner)
+    holder = owner() if cls_or_instance is owner and bound and needs_no_values else cls_or_instance
 
-
-def _needs_no_values(owner: type) -> bool:
-    try:
-        inspect.signature(owner).bind()
-    except (TypeError, ValueError):
-        return False
-    return not inspect.isabstract(owner)
-
-
-def _needs_instance(owner: type, method: str) -> bool:
-    return not isinstance(inspect.getattr_static(owner, method, None), (staticmethod, classmethod))
+    def make(method: str, name: str) -> Tool:
+        if holder is owner and method in bound:
+            raise ToolDefinitionError(f"needs an instance (write {owner.__name__}(…) for the class)")
+        return Tool.from_function(getattr(holder, method), name=name, metadata=ToolMetadata(source="class"))
+    return _make_tools(owner.__name__, [(name, functools.partial(make, name)) for name in chosen])
 
 
 def _is_method(static: Any) -> bool:
@@ -5805,19 +5790,12 @@ def _is_method(static: Any) -> bool:
             or (callable(static) and hasattr(type(static), "__get__")))
 
 
-def _methods_in(option: str, names: Iterable[str], methods: list[str]) -> list[str]:
-    wanted = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in wanted if name not in methods]
+def _methods_in(given: Iterable[str], methods: list[str]) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in names if name not in methods]
     if unknown:
-        raise ToolDefinitionError(f"{option}: there is no public method {_listed(unknown)} "
-                                  f"(there are: {_listed(methods)})")
-    return wanted
-
-
-def _method_tool(cls_or_instance: Any, method: str, name: str) -> Tool:
-    if isinstance(cls_or_instance, type) and _needs_instance(cls_or_instance, method):
-        raise ToolDefinitionError(f"needs an instance (write {cls_or_instance.__name__}(…) for the class)")
-    return Tool.from_function(getattr(cls_or_instance, method), name=name, metadata=ToolMetadata(source="class"))
+        raise ToolDefinitionError(f"there is no public method {_listed(unknown)} (there are: {_listed(methods)})")
+    return names
 
 
 ToolRegistry.register_from_class = _registers(class_tools)
@@ -5856,20 +5834,26 @@ def _langchain_tool(tool: Any, name: str) -> Tool:
         hidden, parameters = _langchain_hidden(tool), _langchain_parameters(tool)
     except Exception as error:
         raise ToolDefinitionError(f"its schema cannot be read: {_error_text(error)}") from error
+    takes = _Takes({}, {*hidden, _CALL_ID})
+    takes.rest.append(Any)                  # the schema says which names there are
     for parameter, (kinds, needed) in hidden.items():
         if needed and kinds & _FROM_A_GRAPH:
             raise ToolDefinitionError(_NO_GRAPH.format(parameter, _listed(sorted(kinds & _FROM_A_GRAPH)[:1])))
-    if hidden:
-        parameters = {**parameters, "additionalProperties": False}          # nothing hidden is sent
-    return Tool(name, tool.description or "", parameters, _langchain_call(tool, hidden),
-                ToolMetadata(source="langchain", tags=frozenset(tool.tags or ())), _langchain_bind(hidden))
+        if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}:
+            takes.declared[parameter] = needed
+    takes.declared[_CALL_ID] = False
+    closed = {"additionalProperties": False} if hidden else {}              # nothing hidden is sent
+    ids = [parameter for parameter, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+    metadata = ToolMetadata(source="langchain", tags=frozenset(tool.tags or ()))
+    return Tool(name, tool.description or "", {**parameters, **closed}, _langchain_call(tool, ids), metadata,
+                _binder(takes, _as_it_is, checked=False))
 
 
 def _langchain_parameters(tool: Any) -> dict[str, Any]:
     """Give the schema that the model is shown."""
     shown = tool.tool_call_schema
     if isinstance(shown, dict):
-        return {**shown}
+        return shown
     said = shown.model_json_schema() if hasattr(shown, "model_json_schema") else shown.schema()         # pydantic 1
     schema: dict[str, Any] = {
         "type": "object", "properties": {}, "additionalProperties": False,
@@ -5887,27 +5871,17 @@ def _langchain_hidden(tool: Any) -> dict[str, tuple[set[str], bool]]:
     rows = [(name, [hints.get(name), *getattr(hints.get(name), "__metadata__", ())], parameter.default is _REQUIRED)
             for name, parameter in signature.parameters.items()]
     rows += [(name, [field.annotation, *field.metadata], field.is_required()) for name, field in fields.items()]
-    found = [(name, {cls.__name__ for note in notes for cls in _classes_of(note)}, needed)
-             for name, notes, needed in rows]
-    return {name: (kinds, needed) for name, kinds, needed in found
-            if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg"))}
+    hidden = {}
+    for name, notes, needed in rows:
+        plain = [typing.get_origin(note) or note for note in notes]
+        classes = [note if isinstance(note, type) else type(note) for note in plain]
+        kinds = {base.__name__ for cls in classes for base in cls.__mro__}
+        if not kinds.isdisjoint(("InjectedToolArg", "_DirectlyInjectedToolArg")):
+            hidden[name] = kinds, needed
+    return hidden
 
 
-def _classes_of(note: Any) -> tuple[type, ...]:
-    note = typing.get_origin(note) or note
-    return note.__mro__ if isinstance(note, type) else type(note).__mro__
-
-
-def _langchain_bind(hidden: Mapping[str, tuple[set[str], bool]]) -> _Bind | None:
-    takes = _Takes({}, {*hidden, _CALL_ID})
-    takes.rest.append(Any)                  # the schema says which names there are
-    takes.declared.update({name: needed for name, (kinds, needed) in hidden.items()
-                           if not kinds & {*_FROM_A_GRAPH, "InjectedToolCallId"}}, **{_CALL_ID: False})
-    return _binder(takes, _as_it_is, checked=False)
-
-
-def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> Callable[..., Any]:
-    ids = [name for name, (kinds, _) in hidden.items() if "InjectedToolCallId" in kinds]
+def _langchain_call(tool: Any, ids: list[str]) -> Callable[..., Any]:
     # a plain value says more to the program than LangChain's ToolMessage, which is asked for only where it is needed
     as_message = (ids or tool.response_format == "content_and_artifact" or tool.handle_tool_error
                   or tool.handle_validation_error)
@@ -5920,36 +5894,26 @@ def _langchain_call(tool: Any, hidden: Mapping[str, tuple[set[str], bool]]) -> C
         return call if as_message else arguments
 
     async def ainvoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(await tool.ainvoke(given(arguments)))
+        try:
+            value = await tool.ainvoke(given(arguments))
+        except Exception as error:
+            value = error
+        return _langchain_answer(value)
 
     def invoke(**arguments: Any) -> Any:
-        with _tool_exceptions():
-            return _langchain_answer(tool.invoke(given(arguments)))
+        outcome = _caught(tool.invoke, given(arguments))
+        return _langchain_answer(outcome.error or outcome.value)
     is_sync = getattr(tool, "coroutine", None) is None and runner.startswith("langchain_core.")
     return invoke if is_sync else ainvoke
 
 
-@contextlib.contextmanager
-def _tool_exceptions() -> Iterator[None]:
-    """Let the text of a ToolException go to the model as it is."""
-    try:
-        yield
-    except Exception as error:
-        if any(cls.__name__ == "ToolException" for cls in type(error).__mro__):
-            raise ToolError(str(error)) from error
-        raise
-
-
-def _is_command(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_command, value))
-    return type(value).__name__ == "Command" and type(value).__module__.startswith("langgraph.")
-
-
 def _langchain_answer(value: Any) -> Any:
-    """Read a ToolMessage; any other value is the tool's own."""
-    if _is_command(value):
+    """Read a ToolMessage, or what was raised; any other value is the tool's own."""
+    if isinstance(value, BaseException):
+        if any(cls.__name__ == "ToolException" for cls in type(value).__mro__):     # whose text is for the model
+            raise ToolError(str(value)) from value
+        raise value
+    if any(type(each).__module__ == "langgraph.types" for each in (value if isinstance(value, list) else [value])):
         raise ToolError(_COMMAND)
     if not hasattr(value, "tool_call_id"):
         return value
@@ -5964,15 +5928,11 @@ def _langchain_results(results: list[ToolResult]) -> list[dict[str, Any]]:
     """Spell results as ToolNode does; an artifact is a value that the content does not say, where it is JSON."""
     return [{"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
              "name": result.name, "status": "error" if result.is_error else "success",
-             **({"artifact": result.value} if _is_artifact(result.value, result.content) else {})}
-            for result in results]
+             **({"artifact": result.value} if _caught(_is_artifact, result).value else {})} for result in results]
 
 
-def _is_artifact(value: Any, content: str) -> bool:
-    try:
-        return value is not None and _is_json(value) and _content_of(value) != content
-    except RecursionError:
-        return False
+def _is_artifact(result: ToolResult) -> bool:
+    return result.value is not None and _is_json(result.value) and _content_of(result.value) != result.content
 
 
 def _message_of_langchain(message: Any) -> dict[str, Any]:
@@ -6018,7 +5978,6 @@ _HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _NOT_IN_HEADER = r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 _OWN_HEADERS = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 _HEADERS = {"accept": "*/*", "user-agent": f"toolreg/{__version__}"}
-_HARMLESS_HEADERS = ("accept", "accept-language", "user-agent")     # may follow a redirect to another origin
 _REDIRECTS: dict[str, tuple[int, ...]] = dict.fromkeys(("GET", "HEAD"), (301, 302, 303, 307, 308))
 _EVENT_FIELDS = {"event": ".*", "data": ".*", "id": r"[^\0]*", "retry": "[0-9]{1,9}"}      # any other field is skipped
 
@@ -6037,25 +5996,22 @@ class HttpError(ToolRegError):
 
 
 class _Target:
-    """A URL that was checked: whom to ask (once as text), and for what."""
+    """A URL that was checked: whom to ask (once as text), and for what. No error shows it: it may hold a password."""
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Read a URL, or one that is relative to a base; on purpose no error shows it: it may hold a password."""
         from urllib.parse import urljoin
         try:
             found = re.fullmatch(_URL, urljoin(base, url))
         except ValueError:                  # urljoin is as strict, but only here and there
             found = None
-        scheme, host, port, path = found.groups("") if found else ("http", "", "", "")
-        usual = _PORTS[scheme.lower()]
-        self.host, self.port = host.strip("[]"), int(port or usual)
-        self.path = path if path.startswith("/") else f"/{path}"
-        if not host or self.port > 65_535:
+        if found is None or int(found[3] or 0) > 65_535:
             raise HttpError("url: must be http:// or https:// with a host, in ASCII without spaces, user and password")
-        self.origin = f"{scheme}://{host}".lower() + ("" if self.port == usual else f":{self.port}")
-
-    def __str__(self) -> str:
-        return self.origin
+        scheme, host, port, path = found[1].lower(), found[2].lower(), found[3], found[4] or ""
+        self.host, self.port = host.strip("[]"), int(port or _PORTS[scheme])
+        self.path = path if path.startswith("/") else f"/{path}"
+        self.address = f"{host}:{self.port}"
+        self.name = self.address.removesuffix(f":{_PORTS[scheme]}")         # as the header `host` has it
+        self.origin = f"{scheme}://{self.name}"
 
 
 def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) -> dict[str, str]:
@@ -6068,27 +6024,20 @@ def _headers_of(given: Mapping[str, str], others: Mapping[str, str] = _HEADERS) 
     return {**others, **{name.lower(): value for name, value in given.items()}}
 
 
-@functools.lru_cache(maxsize=4)             # reading the trusted certificates takes 20 ms
-def _tls_context(*_trusted: str | None) -> Any:
-    import ssl
-    return ssl.create_default_context()     # which reads the two variables itself
-
-
 def _proxy_of(target: _Target) -> tuple[_Target | None, dict[str, str]]:
     """Give (the proxy that the environment names for a target, the headers that the proxy wants)."""
     from base64 import b64encode
     from urllib.parse import unquote
     from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
-    proxies, (scheme, host) = getproxies_environment(), target.origin.split("://")
+    proxies, scheme = getproxies_environment(), target.origin.partition(":")[0]
     url = proxies.get(scheme) or proxies.get("all") or ""
-    if not url or any(proxy_bypass_environment(name, proxies) for name in (host, target.host)):
+    if not url or any(proxy_bypass_environment(name, proxies) for name in (target.name, target.host)):
         return None, {}
-    parts = re.fullmatch(r"(?:http://)?(?:(.*)@)?([^@/]+)/?", url, re.IGNORECASE)
+    parts = re.fullmatch(r"(?i)(?:http://)?(?:([^@]*?)(:.*)?@)?([^@/]+)/?", url)
     if parts is None:
-        raise HttpError(f"{target}: its proxy must be like http://user:password@host:port (see {scheme.upper()}_PROXY)")
-    user, _, password = (parts[1] or "").partition(":")
-    login = b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode()
-    return _Target(f"http://{parts[2]}"), {"proxy-authorization": f"Basic {login}"} if parts[1] else {}
+        raise HttpError(f"{scheme.upper()}_PROXY: must be like http://user:password@host:port (for {target.origin})")
+    login = b64encode(unquote((parts[1] or "") + (parts[2] or ":")).encode()).decode()
+    return _Target(f"http://{parts[3]}"), {} if parts[1] is None else {"proxy-authorization": f"Basic {login}"}
 
 
 def _seconds_to(deadline: float) -> float:
@@ -6099,7 +6048,7 @@ def _seconds_to(deadline: float) -> float:
 
 
 def _connected(target: _Target, deadline: float) -> Any:
-    """Give a socket that is connected to one of the addresses of a host."""
+    """Give a socket that is connected to one of the addresses of a host, all of which share the deadline."""
     import socket
     fault = OSError(f"{target.host} has no address")
     for *_, (host, port, *_) in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM):
@@ -6126,24 +6075,20 @@ class _Wire(io.RawIOBase):
         self.socket.settimeout(_seconds_to(self.deadline))
         return int(self.socket.recv_into(buffer))
 
-    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers)]
+    def send(self, first: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        lines = [f"{first} HTTP/1.1", *(f"{name}: {headers[name]}" for name in headers), "\r\n"]
         self.socket.settimeout(_seconds_to(self.deadline))
-        self.socket.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+        self.socket.sendall("\r\n".join(lines).encode() + body)
 
     def secure(self, target: _Target, tunnel: Mapping[str, str] | None) -> None:
         """Speak TLS; where `tunnel` (a proxy's headers) is given, through a tunnel that the proxy makes."""
+        import ssl
         if tunnel is not None:
-            name = f"{target.origin[8:].removesuffix(f':{target.port}')}:{target.port}"
-            self.send("CONNECT", name, {"host": name, **tunnel})
-            first = self.readline(65_536)           # byte by byte: what follows its headers is the server's
-            while self.readline(65_536).strip():
-                pass
-            status = re.match(rb"HTTP/1\.[01] ([0-9]{3})", first)
-            if status is None or status[1][:1] != b"2":
-                said = first[:80].decode("ascii", "replace").strip()
-                raise HttpError(f"{target}: the proxy made no tunnel: {said}", int(status[1]) if status else None)
-        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+            self.send(f"CONNECT {target.address}", {"host": target.address, **tunnel})
+            first, *_ = *iter(lambda: self.readline(65_536).strip(), b""), b""      # and no byte of the server's
+            if not re.match(rb"HTTP/1\.[01] 2", first):
+                raise HttpError(f"{target.origin}: the proxy made no tunnel: {first[:80].decode('ascii', 'replace')}")
+        context = ssl.create_default_context()
         self.socket.settimeout(_seconds_to(self.deadline))
         self.socket = context.wrap_socket(self.socket, server_hostname=target.host)
 
@@ -6162,19 +6107,19 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
     """Send one request; yield (wire, answer read as far as its headers), then the body as it comes."""
     import http.client
     proxy, hello = _proxy_of(target)
-    is_plain, path = target.origin.startswith("http:"), target.path
-    sent = {**headers, "host": target.origin.partition("://")[2], "connection": "close", "accept-encoding": "identity"}
+    is_plain, asked = target.origin.startswith("http:"), target.path
+    sent = {**headers, "host": target.name, "connection": "close", "accept-encoding": "identity"}
     if body or method in ("POST", "PUT", "PATCH"):
         sent["content-length"] = str(len(body))
     if proxy and is_plain:                  # it is asked for the whole URL, and nobody else hears its password
-        sent, path = sent | hello, target.origin + path
+        sent, asked = sent | hello, target.origin + asked
     try:
         with (_Wire(_connected(proxy or target, deadline), deadline) as wire,
               http.client.HTTPResponse(wire, method=method) as answer):     # type: ignore[arg-type]
             watch(wire)
             if not is_plain:
                 wire.secure(target, hello if proxy else None)
-            wire.send(method, path, sent, body)
+            wire.send(f"{method} {asked}", sent, body)
             answer.begin()
             yield wire, answer
             while piece := answer.read1(65_536):
@@ -6182,28 +6127,9 @@ def _exchange(method: str, target: _Target, headers: Mapping[str, str], body: by
             if answer.length:               # read1 does not mind an end that comes too early
                 raise http.client.IncompleteRead(b"", answer.length)
     except TimeoutError as error:
-        raise ToolTimeoutError(f"{target}: no complete answer within the timeout") from error
+        raise ToolTimeoutError(f"{target.origin}: no complete answer within the timeout") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise HttpError(f"{target}: {_error_text(error)[:200]}") from error
-
-
-def _unpacked(pieces: Iterable[bytes], coding: str, target: _Target) -> Iterator[bytes]:
-    """Yield what gzip or deflate packed, at most 64 KiB at a time: a few bytes may hold gigabytes."""
-    import zlib
-    unpacker: Any = None
-    try:
-        for piece in pieces:
-            while piece:
-                if unpacker is None or unpacker.eof:        # gzip may come in several parts
-                    is_raw = coding == "deflate" and piece[0] & 15 != 8         # servers send both kinds
-                    unpacker = zlib.decompressobj(-15 if is_raw else 47)
-                if part := unpacker.decompress(piece, 65_536):
-                    yield part
-                piece = unpacker.unconsumed_tail or (unpacker.unused_data if coding == "gzip" else b"")
-    except zlib.error:
-        raise HttpError(f"{target}: the answer is not {coding}, as it says") from None
-    if unpacker and not unpacker.eof:
-        raise HttpError(f"{target}: the answer was cut short")
+        raise HttpError(f"{target.origin}: {_error_text(error)[:200]}") from error
 
 
 class _Response:
@@ -6211,22 +6137,18 @@ class _Response:
 
     def __init__(self, target: _Target, exchange: Generator[Any, None, None]) -> None:
         self.wire, answer = next(exchange)
-        self.status: int = answer.status
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
-        self.target, self._reason, self._exchange = target, answer.reason[:80], exchange
-
-    def close(self) -> None:
-        self._exchange.close()
+        self.charset: str = answer.headers.get_content_charset("utf-8")
+        self.target, self.status, self._reason = target, int(answer.status), answer.reason[:80]
+        self.close, self._exchange = exchange.close, exchange
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, unpacked, as it comes; one that was cut short ends with an HttpError."""
-        pieces: Iterator[bytes] = self._exchange
-        for coding in reversed(re.split(r"[\s,]+", self.headers.get("content-encoding", "").lower())):
-            if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-                raise HttpError(f"{self.target}: the answer is packed with {_shown(coding)}, which nobody asked for")
-            if coding not in ("", "identity"):
-                pieces = _unpacked(pieces, coding.removeprefix("x-"), self.target)
-        yield from pieces
+        """Yield the body as it comes; one that was cut short ends with an HttpError."""
+        coding, origin = self.headers.get("content-encoding", "identity"), self.target.origin
+        for piece in self._exchange:
+            if coding.lower() != "identity":
+                raise HttpError(f"{origin}: the answer is packed by {_shown(coding)}, which nobody asked for")
+            yield piece
 
     def read(self, limit: int = MAX_BODY, *, cut: bool = False) -> bytes:
         """Read the whole body, or with `cut` its first bytes, as many as can be had."""
@@ -6235,14 +6157,13 @@ class _Response:
             for piece in self.pieces():
                 body += piece
                 if len(body) > limit:
-                    raise HttpError(f"{self.target}: the answer is larger than {limit} bytes")
+                    raise HttpError(f"{self.target.origin}: the answer is larger than {limit} bytes")
         return bytes(body[:limit])
 
     def text_of(self, body: bytes) -> str:
         """Read bytes of the body in the charset that the answer names, UTF-8 where it names none that is known."""
-        charset = re.search(r"(?i);\s*charset\s*=\s*[\"']?([\w.:-]+)", self.headers.get("content-type", ""))
         try:
-            return _printable(body.decode(charset[1] if charset else "utf-8", "replace"))
+            return _printable(body.decode(self.charset, "replace"))
         except (LookupError, ValueError):
             return body.decode("utf-8", "replace")
 
@@ -6257,14 +6178,14 @@ class _Response:
                 yield line.decode("utf-8", "replace")
                 line = bytearray(other)
             if len(line) > limit:
-                raise HttpError(f"{self.target}: a line is longer than {limit} bytes")
+                raise HttpError(f"{self.target.origin}: a line is longer than {limit} bytes")
         if line:
             yield line.decode("utf-8", "replace")
 
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target} answered {self.status} {self._reason}: {self.text_of(body)}"
+        words = f"{self.target.origin} answered {self.status} {self._reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -6277,8 +6198,6 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
     """
     deadline = time.monotonic() + (math.inf if timeout is None else timeout)
     target, sent, body = _Target(url), _headers_of(headers or {}), body or b""
-    if not re.fullmatch(_HEADER_NAME, method):
-        raise HttpError(f"method: {_shown(method)} is not a method")
     for _ in range(redirects + 1):
         response = _Response(target, _exchange(method, target, sent, body, deadline, watch))
         location = response.headers.get("location")
@@ -6290,9 +6209,9 @@ def _request(method: str, url: str, *, headers: Mapping[str, str] | None = None,
             if method not in _REDIRECTS:
                 return response             # whose body is not told: only its status counts
             if before.origin.startswith("https:") and target.origin.startswith("http:"):
-                raise HttpError(f"{before}: redirects from https to http")
-            sent, body = {name: sent[name] for name in _HARMLESS_HEADERS if name in sent}, b""
-    raise HttpError(f"{target}: redirected more than {redirects} times")
+                raise HttpError(f"{before.origin}: redirects from https to http")
+            sent, body = _HEADERS, b""
+    raise HttpError(f"{target.origin}: redirected more than {redirects} times")
 
 
 def _sse_events(lines: Iterable[str]) -> Iterator[tuple[str, str | None, str, int | None]]:
@@ -8147,7 +8066,7 @@ class HttpModel:
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
         self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
-        self._origin = str(_Target(self._url))
+        self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})

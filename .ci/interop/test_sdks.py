@@ -345,7 +345,7 @@ def test_a_message_of_claude_that_ran_out_of_tokens_is_answered_with_an_error():
               {"type": "message_delta", "delta": {"stop_reason": "max_tokens", "stop_sequence": None},
                "usage": {"output_tokens": 124}}]
     chunks = [pydantic.TypeAdapter(RawMessageStreamEvent).validate_python(event) for event in events]
-    messages, calls = toolreg._read_turn(collect_stream(chunks, api_format="anthropic"), "anthropic")
+    messages, calls, _ = toolreg._read_turn(collect_stream(chunks, api_format="anthropic"), "anthropic")
     fits(MessageParam, messages[0])
     answer, = ToolRegistry([get_weather]).respond(calls, api_format="anthropic")
     assert answer["content"][0]["is_error"] and "the text ends too early" in answer["content"][0]["content"]
@@ -572,7 +572,7 @@ def test_the_stream_of_ollama_goes_back_as_its_sdk_takes_it():
     chunks = [{**OLLAMA, "done": False, "done_reason": None},
               {**OLLAMA, "message": {"role": "assistant", "content": ""}}]
     message = collect_stream([ollama.ChatResponse(**chunk) for chunk in chunks])
-    history, calls = toolreg._read_turn(message, "openai-chat")
+    history, calls, _ = toolreg._read_turn(message, "openai-chat")
     assert [(call.name, call.arguments) for call in calls] == CALLS
     assert [(call.function.name, call.function.arguments) for call in ollama.Message(**history[0]).tool_calls] == CALLS
     answers = ToolRegistry([get_weather, add]).respond(message)
