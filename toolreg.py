@@ -5408,7 +5408,7 @@ API_FORMATS += ("gemini",)
 
 # ---------------------------------------------------------------------------
 # ollama: chat completions as the API of Ollama and its SDK take them
-#    uses 1 2 8
+#    uses 2 8
 # ---------------------------------------------------------------------------
 _MORE_THAN_TYPES = frozenset("$ref allOf anyOf oneOf not if const".split())        # hold for null as for anything
 
