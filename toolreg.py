@@ -2081,6 +2081,7 @@ class _Format(types.SimpleNamespace):
 
     parts: str | None = "tool_calls"        # where a message has its calls; None: they are items on their own
     word: Callable[[str], Any] = str        # a choice: auto, none or required
+    is_call: Callable[[Any], Any] = bool    # of a part
     said: Callable[[str], list[Any]] = staticmethod(lambda text: [])        # the parts that a text is
     user: Callable[[str], dict[str, Any]] = staticmethod(lambda text: {"role": "user", "content": text})
     answers: Callable[[Any], Any] = staticmethod(           # of a message (or part): the id, or name, of the call
@@ -2101,21 +2102,22 @@ class _Format(types.SimpleNamespace):
         return {"id": call.id, "type": "function", "function": function}
 
     @staticmethod
-    def again(part: dict[str, Any], calls: Iterator[ToolCall]) -> dict[str, Any]:
-        """Give a part, which is the next of these calls, as it came, but for what no server takes back."""
-        call, function = next(calls), part.get("function")
-        again = {**part, "id": call.id, "type": part.get("type") or "function"}
+    def again(part: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+        """Give a call as it came, but for what no server takes back."""
+        again, function = {**part, "id": call.id, "type": part.get("type") or "function"}, part.get("function")
         if function is not None:            # else it is none of a function
             function = function if isinstance(function, dict) else {}
             arguments = function.get("arguments", "{}")
-            if call.arguments == _CUT:      # an object stays one: Ollama takes nothing else
-                arguments = _CUT if isinstance(arguments, str) else _object(call, kept=True)
+            if not isinstance(arguments, str):          # an object stays one: Ollama takes nothing else
+                arguments = _object(call, kept=True)
+            elif call.arguments == _CUT:
+                arguments = _CUT
             again["function"] = {**function, "name": _legal(call.name), "arguments": arguments}
         return again
 
     @staticmethod
-    def message(said: Any, parts: list[Any]) -> list[dict[str, Any]]:
-        """Give what was said as it came, with these parts, without what no server takes back."""
+    def message(said: Any, parts: Any) -> list[dict[str, Any]]:
+        """Give what was said as it came, with these parts, but for what no server takes back."""
         message = {"role": "assistant", **said, "tool_calls": parts}
         if not parts:
             message["content"] = said.get("content") or ""      # some servers fail on null
@@ -2130,9 +2132,8 @@ class _Format(types.SimpleNamespace):
     @staticmethod
     def pictures(results: list[ToolResult]) -> list[dict[str, Any]]:
         """Give the images of results, whose messages take only text, as a message of the user."""
-        images = [f"data:{media.media_type};base64,{to_json(media.data)}"
-                  for result in results for media in result.media if media.media_type in _PICTURES]
-        parts = [{"type": "image_url", "image_url": {"url": url}} for url in images]
+        parts = [{"type": "image_url", "image_url": {"url": f"data:{media.media_type};base64,{to_json(media.data)}"}}
+                 for result in results for media in result.media if media.media_type in _PICTURES]
         return [{"role": "user", "content": parts}] if parts else []
 
 
@@ -2237,13 +2238,8 @@ def _text(call: ToolCall) -> str:
 
 
 def _object(call: ToolCall, kept: bool = False) -> dict[str, Any]:
-    """Give the arguments for an API that takes only objects; what is wrong with a text is told by the result.
-
-    `kept`: for a history, where a text stays in an object of its own, so that it is never read as {} again.
-    """
-    if isinstance(call.arguments, str):
-        return {_AS_TEXT: call.arguments} if kept else {}
-    return call.arguments
+    """Give the arguments as an object; for a text {}, or one that keeps it in a history, where {} might run again."""
+    return call.arguments if isinstance(call.arguments, dict) else {_AS_TEXT: call.arguments} if kept else {}
 
 
 def _legal(text: str, longest: int = 64) -> str:
@@ -2273,7 +2269,7 @@ _MODEL_GAVE = ('the model gave {} (must be an assistant message, as {{"role": "a
 
 
 def parse_tool_calls(response: Any, *, api_format: str | None = None) -> list[ToolCall]:
-    """Read the calls in an assistant message, a list holding one, a list of calls, or what an SDK or LangChain gave.
+    """Read the calls in an assistant message, a list of one or of calls, a response, or what an SDK or LangChain gave.
 
     `api_format` overrides what is recognised. A missing id is made up. TypeError for what cannot be read.
     """
@@ -2318,8 +2314,8 @@ def _chat_calls(said: Any) -> list[ToolCall] | None:
 def _made_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """Make a call with an id; the text that a history of objects keeps for its arguments is its arguments."""
     call = ToolCall(f"{call_id or _fresh_id()}", f"{name or ''}", arguments)
-    if _AS_TEXT in call.arguments and isinstance(call.arguments, dict) and len(call.arguments) == 1:
-        return replace(call, arguments=str(call.arguments[_AS_TEXT]))
+    if isinstance(call.arguments, dict) and [*call.arguments] == [_AS_TEXT]:
+        call.arguments = str(call.arguments[_AS_TEXT])
     return call
 
 
@@ -2392,7 +2388,8 @@ def _read_turn(answer: Any, api_format: str) -> tuple[list[dict[str, Any]], list
     parts = _at(message, api.parts) if api.parts else message if isinstance(message, list) else [message]
     if parts and (not calls or _APIS[spelled].again is api.again):
         left = iter(calls)
-        messages = api.message(message, [api.again(part, left) for part in parts] if isinstance(parts, list) else parts)
+        messages = api.message(message, parts if isinstance(parts, str) else [
+            api.again(part, next(left)) if api.is_call(part) else part for part in parts])
     else:                                   # translated
         said = {"content": _text_in(message)} if calls or not isinstance(message, dict) else message
         kept = [api.call(replace(call, arguments=_object(call, kept=True))) for call in calls]
@@ -4815,15 +4812,12 @@ def _call_in(entry: Any) -> tuple[str, ToolCall] | None:
             given = next((key for key in (*keys, *_ARGUMENTS_KEYS) if part.get(key) is not None), None)
             told = holder or None not in kinds          # else a name and arguments have to tell
             if given in (*keys, None) and (told or None not in (given, part.get("name"))):
-                call_id = entry.get("call_id") or entry.get("id") or part.get("id")     # `id`: the item's
-                return api_format, _made_call(call_id, part.get("name"), _whole(part.get(given), {**entry, **part}))
+                call_id, arguments = entry.get("call_id") or entry.get("id") or part.get("id"), part.get(given)
+                goes_on = part.get("willContinue") or part.get("will_continue") or entry.get("status") in _INCOMPLETE
+                if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")):
+                    arguments = _CUT
+                return api_format, _made_call(call_id, part.get("name"), arguments)
     return None
-
-
-def _whole(arguments: Any, call: dict[str, Any]) -> Any:
-    """Give arguments, or what stands for those of which more was to come."""
-    goes_on = call.get("willContinue") or call.get("will_continue") or call.get("status") in _INCOMPLETE
-    return _CUT if goes_on and not (isinstance(arguments, str) and arguments.strip(" {}")) else arguments
 
 
 def _is_beside_calls(entry: Any) -> bool:
@@ -4873,20 +4867,22 @@ def _has_additions(thing: Any) -> bool:
 
 
 # --- turns of other APIs
-def _content(result: ToolResult, text: Callable[[str], Any], media: dict[str, Callable[[str, str], Any]]) -> Any:
+def _content(result: ToolResult, text: Callable[[str], list[Any]], media: dict[str, Callable[[str, str], Any]]) -> Any:
     """Spell a result as text, or with what `media` spells (of type and base64) as parts."""
     parts = [media[each.media_type](each.media_type, to_json(each.data))
              for each in result.media if each.media_type in media]
     said = _printable(result.content)
-    return [text(said)] * bool(said.strip()) + parts if parts else said
+    return (text(said) if said.strip() else []) + parts if parts else said
 
 
-def _if_call(spell: Callable[[dict[str, Any], ToolCall], dict[str, Any]]) -> Callable[[Any, Iterator[ToolCall]], Any]:
-    """Make what gives a part as it came; of a call, the next one without what no API takes back."""
-    return lambda part, calls: spell(part, next(calls)) if _call_in(part) else part
+def _again_as(api_format: str) -> Callable[[dict[str, Any], ToolCall], dict[str, Any]]:
+    """Make what gives a call as it came, but for what an API of objects does not take back."""
+    return lambda part, call: {**{key: part[key] for key in part if key != "function_call"},    # an object's attribute
+                               **_APIS[api_format].call(replace(call, arguments=_object(call, kept=True)))}
 
 
 def _message_of(role: str, key: str) -> Callable[[Any, Any], list[dict[str, Any]]]:
+    """Make what gives a message with nothing but its parts, without texts that are blank."""
     def message(_: Any, parts: Any) -> list[dict[str, Any]]:
         kept = [part for part in parts if not _is_blank(part)] if isinstance(parts, list) else parts
         return [{"role": role, key: kept}] if kept else []
@@ -4894,10 +4890,8 @@ def _message_of(role: str, key: str) -> Callable[[Any, Any], list[dict[str, Any]
 
 
 def _is_blank(part: Any) -> bool:
-    if not isinstance(part, dict) or "text" not in part:
-        return False
-    beside = [key for key in part if part[key] is not None and key not in ("type", "text")]
-    return not beside and not str(part["text"] or "").strip()
+    said = [key for key in part if part[key] is not None and key != "type"] if isinstance(part, dict) else []
+    return said == ["text"] and not str(part["text"]).strip()
 
 
 _CHAPTERS_DO.update({"other-calls": _other_calls, "sdk-object": _opened})
@@ -4917,8 +4911,6 @@ _RESPONSES_MEDIA: dict[str, Callable[[str, str], Any]] = {
     **dict.fromkeys(_PICTURES, lambda kind, data: {"type": "input_image", "image_url": f"data:{kind};base64,{data}"}),
     "application/pdf": lambda kind, data: {
         "type": "input_file", "filename": "file.pdf", "file_data": f"data:{kind};base64,{data}"}}
-
-
 # the Responses API takes a tool that does not speak of strict for a strict one
 _TOOL["openai-responses"] = lambda tool, about, parameters, strict: {
     "type": "function", **about, "strict": False, **_parameters(tool, parameters, strict)}
@@ -4926,14 +4918,15 @@ _APIS["openai-responses"] = _Format(
     parts=None, names=_responses_choice,
     call=lambda call: {"type": "function_call", "call_id": call.id, "name": _legal(call.name),
                        "arguments": _text(call)},
-    again=_if_call(lambda item, call: {**item, "call_id": call.id, "name": _legal(call.name),
-                                       **({"arguments": _CUT} if call.arguments == _CUT else {})}),
-    said=lambda text: [{"role": "assistant", "content": text}] * bool(text),
-    message=lambda said, items: items, pictures=lambda results: [],
+    is_call=_call_in, again=lambda item, call: {
+        **item, "call_id": call.id, "name": _legal(call.name),
+        **({"arguments": _CUT} if call.arguments == _CUT else {})},
+    said=lambda text: [{"role": "assistant", "content": text}] * bool(text), message=lambda said, items: items,
     results=lambda results: [
         {"type": "function_call_output", "call_id": _printable(result.tool_call_id),
-         "output": _content(result, lambda text: {"type": "input_text", "text": text}, _RESPONSES_MEDIA)}
+         "output": _content(result, lambda text: [{"type": "input_text", "text": text}], _RESPONSES_MEDIA)}
         for result in results],
+    pictures=lambda results: [],
     answers=lambda item: item.get("type") == "function_call_output" and item.get("call_id"),
     no_answer=lambda response: (_at(response, "error") or "failed") if _at(response, "status") == "failed" else None)
 _SPELLINGS.append(("openai-responses", "", ("function_call",), ("arguments",)))
@@ -4966,24 +4959,13 @@ def _anthropic_tool(tool: Any, about: dict[str, Any], parameters: dict[str, Any]
 
 def _refers_to_itself(schema: dict[str, Any]) -> bool:
     """Tell whether references lead in a ring; one that leads to no definition counts as one to the root."""
-    import graphlib
     parts = {f"#/$defs/{name}": part for name, part in schema.get("$defs", {}).items()}
     parts["#"] = {keyword: value for keyword, value in schema.items() if keyword != "$defs"}
     graph = {place: [reference if reference in parts else "#" for reference in
                      re.findall(r'"\$ref": "([^"]*)"', _write_json(part))] for place, part in parts.items()}
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError:
-        return True
-    return False
-
-
-def _anthropic_names(call: ToolCall) -> dict[str, str]:
-    return {"id": _legal(call.id, 256), "name": _legal(call.name)}
-
-
-def _anthropic_text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
+    while ends := [place for place, leads_to in graph.items() if graph.keys().isdisjoint(leads_to)]:
+        graph = {place: graph[place] for place in graph.keys() - ends}
+    return bool(graph)
 
 
 def _anthropic_choice(names: list[str]) -> dict[str, str]:
@@ -4993,24 +4975,23 @@ def _anthropic_choice(names: list[str]) -> dict[str, str]:
 
 
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use: what a result may hold besides text
-_ANTHROPIC_MEDIA: dict[str, Callable[[str, str], Any]] = {
-    media_type: lambda kind, data: {"type": "document" if kind == "application/pdf" else "image",
-                                    "source": {"type": "base64", "media_type": kind, "data": data}}
-    for media_type in (*_PICTURES, "application/pdf")}
-
-
+_ANTHROPIC_MEDIA: dict[str, Callable[[str, str], Any]] = dict.fromkeys(
+    (*_PICTURES, "application/pdf"), lambda kind, data: {
+        "type": "document" if kind == "application/pdf" else "image",
+        "source": {"type": "base64", "media_type": kind, "data": data}})
 _TOOL["anthropic"] = _anthropic_tool
 _APIS["anthropic"] = _Format(
     parts="content", word=lambda word: {"type": "any" if word == "required" else word},
     names=_anthropic_choice,
-    call=lambda call: {"type": "tool_use", **_anthropic_names(call), "input": _object(call)},
-    again=_if_call(lambda block, call: {**block, **_anthropic_names(call), "input": _object(call, kept=True)}),
-    said=lambda text: [_anthropic_text(text)], message=_message_of("assistant", "content"),
-    pictures=lambda results: [],
+    call=lambda call: {"type": "tool_use", "id": _legal(call.id, 256), "name": _legal(call.name),
+                       "input": _object(call)},
+    is_call=_call_in, again=_again_as("anthropic"),
+    said=lambda text: [{"type": "text", "text": text}], message=_message_of("assistant", "content"),
     results=lambda results: [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": _legal(result.tool_call_id, 256),
-         "content": _content(result, _anthropic_text, _ANTHROPIC_MEDIA),
+         "content": _content(result, _APIS["anthropic"].said, _ANTHROPIC_MEDIA),
          **({"is_error": True} if result.is_error else {})} for result in results]}],
+    pictures=lambda results: [],
     answers=lambda block: block.get("type") == "tool_result" and block.get("tool_use_id"))
 _SPELLINGS.append(("anthropic", "", ("tool_use",), ("input",)))
 API_FORMATS += ("anthropic",)
@@ -5028,16 +5009,12 @@ def _gemini_schema(schema: Any) -> Any:
     """Say a schema without what Gemini refuses; a call is still checked against the whole."""
     if not isinstance(schema, dict):
         return schema
-    one_value = {"enum": [schema["const"]]} if "const" in schema else {}
-    return {**{keyword: value for keyword, value in schema.items() if keyword not in _GEMINI_LACKS}, **one_value}
+    said = {keyword: value for keyword, value in schema.items() if keyword not in _GEMINI_LACKS}
+    return {**said, "enum": [schema["const"]]} if "const" in schema else said
 
 
 def _gemini_id(call_id: str) -> dict[str, str]:
     return {} if _is_made_up(call_id) else {"id": _printable(call_id)}
-
-
-def _gemini_call(call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"functionCall": {"name": _legal(call.name), "args": arguments, **_gemini_id(call.id)}}
 
 
 # https://ai.google.dev/gemini-api/docs/function-calling: what a response may hold besides JSON, from Gemini 3 on
@@ -5067,10 +5044,9 @@ _APIS["gemini"] = _Format(
     parts="parts",
     word=lambda word: {"functionCallingConfig": {"mode": "ANY" if word == "required" else word.upper()}},
     names=lambda names: {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": names}},
-    call=lambda call: _gemini_call(call, _object(call)),
-    again=_if_call(lambda part, call: {**{key: part[key] for key in part if key != "function_call"},
-                                       **_gemini_call(call, _object(call, kept=True))}),
-    said=lambda text: [{"text": text}], message=_message_of("model", "parts"), pictures=lambda results: [],
+    call=lambda call: {"functionCall": {"name": _legal(call.name), "args": _object(call), **_gemini_id(call.id)}},
+    is_call=_call_in, again=_again_as("gemini"), said=lambda text: [{"text": text}],
+    message=_message_of("model", "parts"), pictures=lambda results: [],
     results=lambda results: [{"role": "user", "parts": list(map(_gemini_result, results))}],
     answers=lambda part: _at(part.get("functionResponse"), "id") or _at(part.get("functionResponse"), "name"),
     user=lambda text: {"role": "user", "parts": [{"text": text}]}, no_answer=_gemini_blocked)
@@ -5084,7 +5060,7 @@ API_FORMATS += ("gemini",)
 
 # ---------------------------------------------------------------------------
 # ollama: chat completions as the API of Ollama and its SDK take them
-#    uses 1 2 8
+#    uses 2 8
 # ---------------------------------------------------------------------------
 _MORE_THAN_TYPES = frozenset("$ref allOf anyOf oneOf not if const".split())        # hold for null as for anything
 
@@ -5107,9 +5083,8 @@ _TOOL["ollama"] = lambda tool, about, parameters, strict: {
     "type": "function", "function": {**about, "parameters": _map_schema(parameters, _without_union)}}
 _APIS["ollama"] = _Format(
     call=lambda call: {"function": {"name": _legal(call.name), "arguments": _object(call)}},
-    results=lambda results: [
-        {"role": "tool", "tool_call_id": _printable(result.tool_call_id), "content": _printable(result.content),
-         "tool_name": _legal(result.name)} for result in results],
+    results=lambda results: [{**message, "tool_name": _legal(result.name)}
+                             for message, result in zip(_Format.results(results), results)],
     pictures=lambda results: [{"role": "user", "content": "", "images": [
         part["image_url"]["url"].partition(",")[2] for part in said["content"]]} for said in _Format.pictures(results)])
 API_FORMATS += ("ollama",)

@@ -66,7 +66,7 @@ MUTANTS = [
     ("anthropic", '**({"is_error": True} if result.is_error else {})', "**({})"),
     (8, "replace(call, id=_fresh_id()) if call.id in used else call", "call"),
     (8, "        _check_copy(result)\n", "        pass\n"),
-    (8, "_CUT if isinstance(arguments, str) else _object(call, kept=True)", "_CUT"),
+    (8, "            if not isinstance(arguments, str): ", "            if False: "),
     (8, "unfit & _TAKEN_BACK or not call.arguments", "not call.arguments"),
     ("streams", 'function.get("arguments") in ("{}", arguments)', 'function.get("arguments") == "{}"'),
     # 9. tools
