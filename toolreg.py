@@ -1083,11 +1083,10 @@ def to_json(value: Any) -> Any:
 def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0, strict: bool = False) -> Any:
     """Give the JSON form of a value in objects with the ids `around`; `strict`: raise rather than make up a text."""
     kind = type(value)
-    if kind is bool or value is None or (kind is float and value - value == 0):
-        return value
     if kind is str:
-        return value if value.isascii() else _printable(value)
-    if kind is int and value.bit_length() < WRITABLE_BITS:
+        return _printable(value)
+    if kind is bool or value is None or (kind is int and value.bit_length() < WRITABLE_BITS) or (
+            kind is float and value - value == 0):
         return value
     try:
         if id(value) in around or depth >= MAX_DEPTH:
@@ -1100,7 +1099,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
             return form if len(form) == len(items) else [[to_json(key), item] for key, item in zip(value, items)]
         if kind is list or kind is tuple:
             return [_json_form(item, around, depth + 1, strict) for item in value]
-        return _json_form(_writer_of(kind)(value), around, depth, strict)       # type: ignore[arg-type]
+        write = _writer_of(kind)
+        if write is None:
+            raise TypeError(f"{kind.__name__} has no JSON form")
+        return _json_form(write(value), around, depth, strict)
     except Exception:
         if strict:
             raise
@@ -1109,12 +1111,10 @@ def _json_form(value: Any, around: frozenset[int] = frozenset(), depth: int = 0,
 
 def _text_instead(value: Any) -> str:
     """Give a text for what has no JSON form."""
-    if isinstance(value, float):
-        return json.dumps(value)                # NaN, Infinity or -Infinity
     if isinstance(value, (int, list, tuple, set, frozenset, Mapping)):
         return f"<{type(value).__name__} too large or within itself>"
-    try:
-        return _printable(str(value))
+    try:                                    # of floats, NaN, Infinity and -Infinity are left
+        return json.dumps(value) if isinstance(value, float) else _printable(str(value))
     except Exception:
         return f"<{type(value).__name__}>"
 
@@ -1181,13 +1181,9 @@ _WRITERS_BY_SHAPE: list[tuple[Callable[[type], bool], Callable[[Any], Any]]] = [
 ]
 
 
-@functools.lru_cache(maxsize=512)
-def _writer_of(kind: Any) -> Callable[[Any], Any]:
-    """Give the function that brings the values of a class one step nearer to JSON."""
-    write: Callable[[Any], Any] | None = _first_fit(_WRITERS_BY_SHAPE, kind)
-    if write is None:
-        raise TypeError(f"{kind.__name__} has no JSON form")
-    return write
+# of a class: the function that brings its values one step nearer to JSON
+_writer_of: Callable[[Any], Callable[[Any], Any] | None] = functools.lru_cache(maxsize=512)(
+    functools.partial(_first_fit, _WRITERS_BY_SHAPE))
 
 
 # ---------------------------------------------------------------------------
