@@ -447,23 +447,17 @@ def _map_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
     return rebuilt(_copied(schema))
 
 
-def _steps(document: Any, pointer: str) -> Iterator[Any]:
-    """Yield the document and all that a JSON pointer leads through; raise a LookupError where it leads nowhere."""
-    yield document
-    for token in pointer.split("/")[1:]:
+def _pointer(document: Any, reference: str) -> Any:
+    """Give what `#/a/b` leads to, or raise a LookupError."""
+    from urllib.parse import unquote
+    for token in unquote(reference).split("/")[1:]:
         key: Any = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, list) and re.fullmatch("0|[1-9][0-9]{0,9}", token):
             key = int(token)
         elif not isinstance(document, dict):
             raise LookupError(token)
         document = document[key]
-        yield document
-
-
-def _pointer(document: Any, reference: str) -> Any:
-    """Give what `#/a/b` leads to, or raise a LookupError."""
-    from urllib.parse import unquote
-    return [*_steps(document, unquote(reference.lstrip("#")))][-1]
+    return document
 
 
 # --- patterns: ECMA-262's regular expressions in Python's words
@@ -618,7 +612,8 @@ def _required(names: list[str], node: _Node) -> _Rule:
 
 # This check and that of `_each` are the inner loops of it all: a part of the type that is expected needs no `fits`
 def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    required, closed = node.arguments.get("required", ()), _is_closed(node)
+    required, more = node.arguments.get("required", ()), node.arguments.get("additionalProperties")
+    node.closed = closed = more is not None and more.schema is False and not node.arguments.get("patternProperties")
     plan = [(name, *sub.row, name in required) for name, sub in subs.items()]
 
     def check(value: dict[str, Any]) -> bool:
@@ -637,12 +632,6 @@ def _properties(subs: dict[str, _Node], node: _Node) -> _Rule:
         return not closed or known == len(value)
     return _Rule(dict, lambda value: [(name, value[name], sub, (name,)) for name, sub in subs.items() if name in value],
                  _only([dict], check), subs.keys() - required)
-
-
-def _is_closed(node: _Node) -> bool:
-    """Tell whether an object may have the names in `properties` only: then these two keywords are one check."""
-    more = node.arguments.get("additionalProperties")
-    return more is not None and more.schema is False and not node.arguments.get("patternProperties")
 
 
 def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
@@ -668,7 +657,7 @@ def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
 def _additional_properties(sub: _Node, node: _Node) -> _Rule:
     known, table, each = node.arguments.get("properties", {}), None, _each(sub)
     searches = [_regex(source).search for source in node.arguments.get("patternProperties", ())]
-    if sub.table == _ANYTHING or (known and _is_closed(node)):
+    if sub.table == _ANYTHING or node.closed:
         table = _ANYTHING                   # nothing to check, or checked with the properties
     elif not searches and not known:
         table = _only([dict], lambda value: each(value.values()))
@@ -811,6 +800,7 @@ class _Node:
 
     table: _Table | None = None     # until it is built, there is none
     keyword, length, weight = "", 0, 1      # weight: how many schemas may have to judge one value
+    closed = False                  # whether the check of its properties refuses all others
 
     def __init__(self, compiler: _Compiler, schema: Any, home: Any, where: tuple[str | int, ...]) -> None:
         self.compiler, self.schema, self.home, self.where = compiler, schema, home, where
@@ -4184,7 +4174,7 @@ class _FullCompiler(_Compiler):
         self.given = {uri.rstrip("#"): schema for uri, schema in self.given.items()}
         self.default = self.dialect_of(self.dialect)
         self.resources: dict[str, _Resource] = {}
-        self.homes: dict[int, _Resource] = {}           # by the id of its root
+        self.homes: dict[int, _Resource] = {}           # by the ids of the schemas in it
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
@@ -4245,6 +4235,7 @@ class _FullCompiler(_Compiler):
                 known.add(id(schema))
                 if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
                     home = self.named(schema, home)
+                self.homes[id(schema)] = home
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
         self.resources[uri] = self.homes.get(id(document), first)
         return self.resources[uri]
@@ -4268,26 +4259,21 @@ class _FullCompiler(_Compiler):
         if isinstance(root, dict) and isinstance(root.get("$schema"), str):
             dialect = self.dialect_of(root["$schema"])
         self.resources[uri] = _Resource(uri, root, dialect)
-        if isinstance(root, dict):
-            self.homes[id(root)] = self.resources[uri]
         return self.resources[uri]
 
     def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
         """Give the schema that a reference leads to, with its resource."""
-        from urllib.parse import unquote
         uri, _, fragment = reference.partition("#")
-        fragment, schema = unquote(fragment), home.root
         try:
             if uri:
                 uri = _joined(home.uri, uri)
                 home = self.resources[uri] if uri in self.resources else self.index(self.given[uri], uri)
             if fragment and not fragment.startswith("/"):
                 return home.anchors.get(fragment) or home.dynamic[fragment], home
-            for schema in _steps(home.root, fragment):
-                home = self.homes.get(id(schema), home)
+            schema = _pointer(home.root, fragment)
         except LookupError:
             raise ValueError(f"{_shown(reference)} leads nowhere") from None
-        return schema, home
+        return schema, self.homes.get(id(schema), home)
 
 
 Validator.compiler = _FullCompiler
