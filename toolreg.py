@@ -4289,33 +4289,29 @@ def _matching(pattern: str, also: _Check = lambda text: True) -> _Check:
 
 
 def _is_day(text: str) -> bool:
+    from calendar import monthrange
     year, month, day = map(int, text[:10].split("-"))
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 1 <= month <= 12 and 1 <= day <= (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def _is_time(text: str) -> bool:
-    """Check the figures; a second 60 is a leap second, which ends a day of UTC."""
-    hour, minute, second = (int(part) for part in (text[:2], text[3:5], text[6:8]))
+    """Allow a second 60 where a leap second can be: it ends a day of UTC."""
     offset = "+00:00" if text[-1] in "zZ" else text[-6:]
-    hours, minutes = int(offset[1:3]), int(offset[4:])
-    utc = hour * 60 + minute - int(offset[0] + "1") * (hours * 60 + minutes)
-    return hour < 24 and minute < 60 and hours < 24 and minutes < 60 and second < 60 + (utc % 1440 == 1439)
+    local, ahead = (int(clock[:2]) * 60 + int(clock[3:5]) for clock in (text, offset[1:]))
+    return text[6:8] < "60" or (local - int(offset[0] + "1") * ahead) % 1440 == 1439
 
 
 def _is_ipv6(text: str) -> bool:
-    from ipaddress import AddressValueError, IPv6Address
-    try:
+    from ipaddress import IPv6Address
+    with contextlib.suppress(ValueError):
         return "%" not in text and IPv6Address(text) is not None
-    except AddressValueError:
-        return False
+    return False
 
 
 def _is_pattern(text: str) -> bool:
-    try:
+    with contextlib.suppress(ValueError):
         return _regex(text) is not None and not re.search(r"\(\?(?:P|#|[aiLmsux]+\))", text)
-    except ValueError:
-        return False
+    return False
 
 
 # A host name in any script, by IDNA 2008: by category, with exceptions, and what must not stand where
@@ -4360,7 +4356,8 @@ def _ascii_label(label: str) -> str:
     return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
 
 
-_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d+)?(?:[zZ]|[-+]\d\d:\d\d)"
+_DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"(?:[01]\d|2[0-3]):[0-5]\d"
+_TIME = rf"{_CLOCK}:(?:[0-5]\d|60)(?:\.\d+)?(?:[zZ]|[-+]{_CLOCK})"
 _HOST = r"(?=.{1,253}\Z)LABEL(?:\.LABEL)*".replace("LABEL", "[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)(?<!\b0\d)(?<!\b0\d\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
