@@ -5430,13 +5430,12 @@ def _added(old: Any, new: Any, key: str = "") -> Any:
 
 def _goes_on(of: Any, item: Any, later: list[Any]) -> bool:
     """Tell whether an object in a list goes on with one before: of its type and index, or else the last, with text."""
-    if not (isinstance(item, dict) and isinstance(of, dict)) or item.get("type") != of.get("type"):
+    if not (isinstance(of, dict) and isinstance(item, dict)):
         return False
-    if None not in (item.get("id"), of.get("id")) and item["id"] != of["id"]:
-        return False
-    if item.get("index") is not None or of.get("index") is not None:
-        return item.get("index") == of.get("index")
-    return not later and not of.get("signature") and any(key in of for key in _PIECES)
+    ids = {each.get("id") for each in (of, item)} - {None}
+    is_open = not later and not of.get("signature") and any(key in of for key in _PIECES)
+    return (all(of.get(key) == item.get(key) for key in ("type", "index")) and len(ids) < 2
+            and (is_open or of.get("index") is not None))
 
 
 def _to_run(arguments: Any, is_taken_back: bool, all_came: bool) -> Any:
@@ -5483,17 +5482,19 @@ def _is_whole(arguments: Any) -> bool:
 
 def _add_delta(entry: dict[str, Any], before: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
     """Add a delta to the one of the calls before that it goes on with, or begin a call with it."""
-    function, call_id, index = entry.get("function") or {}, str(entry.get("id") or ""), entry.get("index")
-    name, arguments = function.get("name") or "", function.get("arguments")
+    said, call_id, index = {**(entry.get("function") or {})}, str(entry.get("id") or ""), entry.get("index")
+    name, arguments = said.get("name") or "", said.get("arguments")
     call = _call_meant(call_id, index, name, arguments, before)
     if call is None:
         call = {"id": "", "type": "function", "function": {"name": "", "arguments": None}, "index": index}
         calls.append(call)
     known = call["function"]
-    said = {"name": known["name"] + (name if name != known["name"] else ""),
-            "arguments": _more_arguments(known["arguments"], arguments)}
-    call.update(_added(call, {**entry, "id": call["id"] or call_id, "index": call["index"]}),
-                function=_added(known, function) | said)
+    said["name"] = known["name"] + (name if name != known["name"] else "")
+    if known["arguments"] == arguments and _is_whole(arguments):            # some say all of them again at the end
+        said["arguments"] = None
+    elif _says_nothing(known["arguments"]) and not _says_nothing(arguments):
+        known["arguments"] = None
+    call.update(_added(call, {**entry, "function": said, "id": call["id"] or call_id, "index": call["index"]}))
 
 
 def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
@@ -5519,22 +5520,7 @@ def _call_meant(call_id: str, index: Any, name: str, arguments: Any,
     return None if ended else call
 
 
-def _more_arguments(known: Any, new: Any) -> Any:
-    """Join arguments: text to text; an object stays one, as it has to go back. Some say all again at the end."""
-    if new is None or (new == known and _is_whole(known)) or (isinstance(known, (dict, list)) and not str(new).strip()):
-        return known
-    if not known or (_says_nothing(known) and not _says_nothing(new)):
-        return new
-    return "".join(each if isinstance(each, str) else _write_json(each) for each in (known, new))
-
-
 # --- the other APIs
-# what the events say whose `delta` is a text
-_DELTAS: dict[Any, Callable[[str], dict[str, Any]]] = {
-    "response.function_call_arguments.delta": lambda text: {"arguments": text},
-    "response.output_text.delta": lambda text: {"content": [{"type": "output_text", "text": text}]}}
-
-
 def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Take the items as they are added, and again when they are whole; fill them with deltas meanwhile."""
     items: dict[int, dict[str, Any]] = {}
@@ -5542,8 +5528,10 @@ def _collect_responses(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         kind, at, response = event.get("type"), event.get("output_index", 0), event.get("response") or event
         if "item" in event:
             items[at] = {**({"status": "in_progress"} if str(kind).endswith("added") else {}), **event["item"]}
-        elif kind in _DELTAS:
-            items[at] = _added(items[at], _DELTAS[kind](event["delta"]))
+        elif kind == "response.function_call_arguments.delta":
+            items[at] = _added(items[at], {"arguments": event["delta"]})
+        elif kind == "response.output_text.delta":
+            items[at] = _added(items[at], {"content": [{"type": "output_text", "text": event["delta"]}]})
         elif response.get("output"):
             items = dict(enumerate(response["output"]))
     return [items[at] for at in sorted(items)]
@@ -5583,13 +5571,13 @@ def _collect_gemini(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         begun = last.get("functionCall") or {}
         if {"text"} <= part.keys() == last.keys() <= {"text", "thought"}:
             part = {**parts.pop(), "text": last["text"] + part["text"]}
-        elif call is not None and begun.pop("willContinue", None):
-            part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun.get("args") or {}}
-        if call is not None:
-            arguments = call.get("args") or {}
+        elif call is not None:
+            if begun.pop("willContinue", None):
+                part, call = {**parts.pop(), **part}, {**begun, **call, "args": begun["args"]}
+            call["args"] = call.get("args") or {}
             for piece in call.pop("partialArgs", ()):
-                arguments = _set_in(arguments, re.findall(_STEP, piece["jsonPath"]), piece)
-            part = {**part, "functionCall": {**call, "args": arguments}}
+                call["args"] = _set_in(call["args"], re.findall(_STEP, piece["jsonPath"]), piece)
+            part["functionCall"] = call
         parts.append(part)
     reasons = set[str]().union(*(_message_in(chunk)[1] for chunk in chunks))
     for call in [part["functionCall"] for part in parts if "functionCall" in part]:
@@ -6062,7 +6050,7 @@ class _Response:
         self.wire, answer = next(exchange)
         self.headers = {name.lower(): value for name, value in answer.headers.items()}
         self.charset: str = answer.headers.get_content_charset("utf-8")
-        self.target, self.status, self._reason = target, int(answer.status), answer.reason[:80]
+        self.target, self.status, self.reason = target, int(answer.status), str(answer.reason[:80])
         self.close, self._exchange = exchange.close, exchange
 
     def pieces(self) -> Iterator[bytes]:
@@ -6108,7 +6096,7 @@ class _Response:
     def error(self) -> HttpError:
         """Make the HttpError that says what this answer says."""
         body = self.read(MAX_ERROR_BODY, cut=True)
-        words = f"{self.target.origin} answered {self.status} {self._reason}: {self.text_of(body)}"
+        words = f"{self.target.origin} answered {self.status} {self.reason}: {self.text_of(body)}"
         return HttpError(" ".join(words.split()).rstrip(": "), self.status, self.headers, body)
 
 
@@ -7873,13 +7861,12 @@ __all__ += ["serve_mcp"]
 
 # ---------------------------------------------------------------------------
 # http: a model over HTTP (chat completions, Responses, Anthropic, Gemini)
-#    uses 1 3 7 8 network streams
+#    uses 1 3 7 8 9 network streams
 # ---------------------------------------------------------------------------
 FIRST_PAUSE = 0.5           # seconds before the second try; each further one waits twice as long
 LONGEST_PAUSE = 60          # seconds; a server that asks for more in Retry-After is not waited for
 MAX_TOKENS = 8_192          # of one answer, where the API has to be told and no option says it
 _PASSING = '"(overloaded_error|api_error|rate_limit_error|server_error|rate_limit_exceeded|UNAVAILABLE|INTERNAL)"'
-_GOES_ON = frozenset(("in_progress", "queued"))         # what an event may say that is not the last
 # what may stand beside Gemini's contents; any other option is one of its generationConfig
 _BESIDE = "contents systemInstruction tools toolConfig cachedContent labels safetySettings serviceTier store".split()
 _USAGE_LOCK = _thread.allocate_lock()
@@ -7888,7 +7875,7 @@ _USAGE_LOCK = _thread.allocate_lock()
 class _Endpoint(types.SimpleNamespace):
     """How one API is asked, and where its answers, and the events of its streams, say what."""
 
-    path: str                               # {} is the model; a version only where base_url has none
+    paths: tuple[str, str]                  # plain and streamed; {} is the model; a version where base_url has none
     key: str                                # the header of the key; {} is the key
     history: str                            # where the messages stand
     usage: tuple[str, str, str]             # the words for the tokens that went in, came out, and for all
@@ -7898,12 +7885,11 @@ class _Endpoint(types.SimpleNamespace):
     body: Callable[[dict[str, Any]], dict[str, Any]] = dict
     headers: dict[str, str] = {}
     streamed: dict[str, Any] = {"stream": True}
-    stream_path: str = ""                   # where it is another one
 
 
 _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS has its format
     "openai-chat": _Endpoint(
-        path="/chat/completions", key="authorization: Bearer {}", history="messages",
+        paths=("/chat/completions",) * 2, key="authorization: Bearer {}", history="messages",
         body=lambda asked: {**asked, "messages": list(map(_sendable, asked["messages"]))},
         usage=("prompt_tokens", "completion_tokens", "total_tokens"),
         message=lambda answer: {"role": "assistant", **answer["choices"][0]["message"]},
@@ -7911,20 +7897,20 @@ _ENDPOINTS: dict[str, _Endpoint] = _Formats({         # each is used where _APIS
                                    for choice in event.get("choices") or () if not choice.get("index")),
         streamed={"stream": True, "stream_options": {"include_usage": True}}),
     "openai-responses": _Endpoint(
-        path="/responses", key="authorization: Bearer {}", history="input",
+        paths=("/responses",) * 2, key="authorization: Bearer {}", history="input",
         usage=("input_tokens", "output_tokens", "total_tokens"),
         message=lambda answer: [{**item} for item in answer["output"]],
         text=lambda event: event["delta"] if event.get("type") == "response.output_text.delta" else "".join(
             _text_in(item) for item in event.get("output") or () if item.get("type") == "message")),
     "anthropic": _Endpoint(
-        path="/v1/messages", key="x-api-key: {}", history="messages", system="system",
+        paths=("/v1/messages",) * 2, key="x-api-key: {}", history="messages", system="system",
         headers={"anthropic-version": "2026-10-21"}, body=lambda asked: {"max_tokens": MAX_TOKENS, **asked},
         usage=("input_tokens cache_creation_input_tokens cache_read_input_tokens", "output_tokens", ""),
         message=lambda answer: {"role": "assistant", "content": [{**block} for block in answer["content"]]},
         text=lambda event: _text_in(event) + ((event.get("delta") or {}).get("text") or "")),
     "gemini": _Endpoint(
-        path="/v1/{}:generateContent", key="x-goog-api-key: {}", history="contents", system="systemInstruction",
-        body=lambda asked: _gemini_body(asked), streamed={}, stream_path="/v1/{}:streamGenerateContent?alt=sse",
+        paths=("/v1/{}:generateContent", "/v1/{}:streamGenerateContent?alt=sse"), key="x-goog-api-key: {}",
+        history="contents", system="systemInstruction", body=lambda asked: _gemini_body(asked), streamed={},
         usage=("promptTokenCount toolUsePromptTokenCount", "candidatesTokenCount thoughtsTokenCount",
                "totalTokenCount"),
         message=lambda answer: {"role": "model", "parts": [], **(answer["candidates"][0].get("content") or {})},
@@ -7987,21 +7973,18 @@ class HttpModel:
         self._api, self.api_format, self.model, self.options = _ENDPOINTS[api_format], api_format, model, options
         self.timeout, self.retries, self.on_delta, self.sees_images = timeout, retries, on_delta, sees_images
         self.stream, self.usage = stream or on_delta is not None, {"input": 0, "output": 0, "total": 0}
-        self._streamed = dict(self._api.streamed) if self.stream else {}
         self._url = self._url_at(base_url)
         self._origin = _Target(self._url).origin
         name, _, value = self._api.key.partition(": ")
         given = {**({name: value.format(api_key)} if api_key else {}), **(headers or {})}
         self._headers = _headers_of({"content-type": "application/json", **self._api.headers, **given})
-        words = [value.split()[-1] for value in given.values() if value.strip()]
-        secrets = [re.escape(word) for word in words if len(word) > 7]  # a short one may stand in any text
+        secrets = [re.escape(word) for word in " ".join(given.values()).split() if len(word) > 7]   # not "Bearer"
         self._hidden = functools.partial(re.sub, "|".join(secrets) or "(?!)", "***")
 
     def _url_at(self, base_url: str) -> str:
         from urllib.parse import quote
         place, _, query = base_url.partition("?")
-        path = (self.stream and self._api.stream_path) or self._api.path
-        path = path.format(quote(self.model if "/" in self.model else f"models/{self.model}"))
+        path = self._api.paths[self.stream].format(quote(self.model if "/" in self.model else f"models/{self.model}"))
         place = place.rstrip("/").removesuffix(path.removeprefix("/v1"))
         path = path.removeprefix("/v1") if re.search(r"/v\d\w*(/|$)", place) else path
         return place + path + (("&" if "?" in path else "?") + query if query else "")
@@ -8017,10 +8000,6 @@ class HttpModel:
             try:
                 return self._ask(asked, deadline, given_out)
             except HttpError as error:
-                if b"stream_options" in error.body and "stream_options" in asked.keys() - self.options.keys():
-                    del asked["stream_options"]         # some servers refuse it: it is not sent again
-                    self._streamed.pop("stream_options", None)
-                    continue
                 pause = _pause_after(error, tried)
                 if pause is None or given_out or tried >= self.retries or time.monotonic() + pause > deadline:
                     meant = _tools_meant(str(error), offered) if error.status in (400, 422) else ""
@@ -8029,7 +8008,7 @@ class HttpModel:
             tried += 1
 
     def _body(self, history: list[Any], tools: list[Any], choice: Any) -> dict[str, Any]:
-        api, asked = self._api, {"model": self.model, **self._streamed, **self.options}
+        api, asked = self._api, {"model": self.model, **(self._api.streamed if self.stream else {}), **self.options}
         if tools:
             choice = choice or asked.get("tool_choice") or build_tool_choice("auto", api_format=self.api_format)
             asked.update(tools=tools, tool_choice=choice)
@@ -8048,8 +8027,9 @@ class HttpModel:
                             body=_write_json(asked).encode("utf-8", "replace"))
         if response.status != 200:
             body = self._hidden(response.text_of(response.read(64 * MAX_ERROR_BODY, cut=True)))
-            words = f"{self._origin} answered {response.status}: {_provider_words(body)}" if body else response.error()
-            raise HttpError(str(words), response.status, response.headers, body.encode()[:MAX_ERROR_BODY])
+            words = _provider_words(body) or response.reason
+            raise HttpError(f"{self._origin} answered {response.status}: {words}".rstrip(": "), response.status,
+                            response.headers, body.encode()[:MAX_ERROR_BODY])
         events, is_stream = list[Any](), response.headers.get("content-type", "").startswith("text/event-stream")
         texts = (event[1] or "{}" for event in _sse_events(response.lines()))
         try:
@@ -8062,16 +8042,15 @@ class HttpModel:
                     given_out.append(said)
                     self.on_delta(said)
             else:
-                if is_stream and all(_reasons_in(event) <= _GOES_ON for event in events):
+                if is_stream and all(_reasons_in(event) <= {"in_progress", "queued"} for event in events):
                     raise HttpError(f"{self._origin}: the stream broke off") from EOFError()
         finally:
             response.close()
             self._count(events)
-        message = events if is_stream else self._spelled(self._api.message, events[0])
         # a stream is put together; so is what was cut or taken back, since that marks its calls
         if is_stream or _reasons_in(events[0]) & (_CUT_SHORT | _TAKEN_BACK | {_PAUSED}):
-            message = self._spelled(lambda events: collect_stream(events, api_format=self.api_format), events)
-        return message
+            return self._spelled(functools.partial(collect_stream, api_format=self.api_format), events)
+        return self._spelled(self._api.message, events[0])
 
     def _event(self, text: str) -> dict[str, Any]:
         """Read an answer, or an event of one; HttpError where it says that something failed."""
@@ -8120,29 +8099,20 @@ def _pause_after(error: HttpError, tried: int) -> float | None:
 
 def _provider_words(body: str) -> str:
     """Find the message in the body of an error: {"error": {"message": …}}, {"error": …}, {"detail": …} …"""
-    try:
-        value = _read_json(body)
-    except ValueError:
-        value = " ".join(body.split())
+    value = _caught(_read_json, body).value or " ".join(body.split())
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     for key in ("response", "error", "message", "detail"):
-        value = (value.get(key) or value) if isinstance(value, dict) else value
+        value = _at(value, key) or value
     return (value if isinstance(value, str) else _write_json(value))[:MAX_ERROR_BODY]
 
 
 def _tools_meant(text: str, tools: Sequence[Any]) -> str:
-    """Name the tools that an error is about; servers often tell only a number, or a place in a schema."""
-    text = re.sub(r"(?i)tools\[0\]\.function_?declarations", "tools", text)        # Gemini's are in one
-    marks: dict[str, list[str]] = {}        # of each tool
-    for number, tool in enumerate(tools):
-        function = tool.get("function", tool)
-        name = str(function.get("name") or tool.get("type"))
-        schemas = [function[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in function]
-        places = [f"#/properties/{place}" for schema in schemas for place in schema.get("properties", ())]
-        marks[name] = [name, f"tools.{number}", f"tools[{number}]", *places]
-    meant = [name for name, words in marks.items()
-             if re.search(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", text)]
-    named = _listed(meant or (marks if re.search("tool|function|schema", text) else ()))
+    """Name the tools that an error is about; servers often tell only a number, or that it is about a schema."""
+    names = [str((tool.get("function") or tool).get("name") or tool.get("type")) for tool in tools]
+    numbers = re.findall(r"(?i)(?:tools|declarations)[.\[](\d+)", text)[-1:]        # all of Gemini's are in tools[0]
+    meant = [name for at, name in enumerate(names)
+             if str(at) in numbers or re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+    named = _listed(meant or (names if re.search("tool|function|schema", text) else ()))
     return f" (tools: {named})" if named else ""
 
 
