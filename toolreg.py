@@ -475,14 +475,15 @@ _TOKENS = {True: rf"{_ESCAPE}|[\[&|~]",     # in a class of characters, and outs
 _ESCAPES: dict[str, Callable[[str, bool], str]] = {}
 
 
-def _regex(source: str) -> re.Pattern[str]:
-    """Compile a pattern, or raise a ValueError that says what is not supported."""
+def _regex(source: str) -> _Check:
+    """Make the check of a pattern, or raise a ValueError that says what is not supported."""
     try:
         if len(source) > MAX_PATTERN or len(spelled := _translated(source)) > 100 * MAX_PATTERN:
             raise ValueError("it is too long")
-        return re.compile(f"(?a){spelled}")
+        search = re.compile(f"(?a){spelled}").search
     except (ValueError, OverflowError, RecursionError, Warning, re.error) as error:
         raise ValueError(f"{_shown(source)} is not a supported pattern: {error}") from None
+    return lambda text: search(text) is not None
 
 
 def _translated(source: str, in_class: bool = False) -> str:
@@ -591,16 +592,11 @@ def _unique_items(wanted: bool, node: _Node) -> _Rule | None:
     return _says(table, "has equal items") if wanted else None
 
 
-def _matches(source: str) -> _Check:
-    search = _regex(source).search
-    return lambda value: search(value) is not None
-
-
 _FORMATS: dict[str, _Check] = {}
 
 
-def _format(name: str, node: _Node, asserted: bool = False) -> _Rule | None:
-    check = _FORMATS.get(name) if asserted or node.compiler.formats else None
+def _format(name: str, node: _Node) -> _Rule | None:
+    check = _FORMATS.get(name) if node.compiler.formats else None
     return _says(_only([str], check), "does not have the format", name) if check else None
 
 
@@ -649,22 +645,22 @@ def _each(sub: _Node) -> Callable[[Iterable[Any]], bool]:
 
 
 def _pattern_properties(subs: dict[str, _Node], node: _Node) -> _Rule:
-    rows = [(source, _regex(source).search, sub) for source, sub in subs.items()]
+    rows = [(source, _regex(source), sub) for source, sub in subs.items()]
     return _Rule(dict, lambda value: [(name, part, sub, (source,)) for name, part in value.items()
-                                      for source, search, sub in rows if isinstance(name, str) and search(name)])
+                                      for source, matches, sub in rows if isinstance(name, str) and matches(name)])
 
 
 def _additional_properties(sub: _Node, node: _Node) -> _Rule:
     known, table, each = node.arguments.get("properties", {}), None, _each(sub)
-    searches = [_regex(source).search for source in node.arguments.get("patternProperties", ())]
+    patterns = [_regex(source) for source in node.arguments.get("patternProperties", ())]
     if sub.table == _ANYTHING or node.closed:
         table = _ANYTHING                   # nothing to check, or checked with the properties
-    elif not searches and not known:
+    elif not patterns and not known:
         table = _only([dict], lambda value: each(value.values()))
     words = f"is not allowed here (there are: {_listed(known)})" if known else "is not allowed here"
     return _Rule(dict, lambda value: [
         (name, part, words if sub.schema is False else sub, ()) for name, part in value.items()
-        if name not in known and not any(isinstance(name, str) and search(name) for search in searches)], table)
+        if name not in known and not any(isinstance(name, str) and matches(name) for matches in patterns)], table)
 
 
 def _pairs(subs: list[_Node], node: _Node) -> _Rule:
@@ -758,7 +754,7 @@ _KEYWORDS: dict[str, _Row] = {
     "multipleOf": ("a number greater than 0", _limit([int, float], _is_multiple_of, "is not a multiple of")),
     "minLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) >= n, "has fewer characters than")),
     "maxLength": (_COUNT, _limit([str], lambda n: lambda value: len(value) <= n, "has more characters than")),
-    "pattern": (_TEXT, _limit([str], _matches, "does not match the pattern")),
+    "pattern": (_TEXT, _limit([str], _regex, "does not match the pattern")),
     "format": (_TEXT, _format),
     "minItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) >= n, "has fewer items than")),
     "maxItems": (_COUNT, _limit([list], lambda n: lambda value: len(value) <= n, "has more items than")),
@@ -4002,21 +3998,18 @@ _CATEGORIES = {
     "Decimal_Number": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Other": "C"}
 
 
-def _property(name: str, in_class: bool, inverted: bool = False) -> str:
-    ranges = _ranges(re.sub("^(gc|General_Category)=", "", name), inverted)
-    return ranges if in_class else f"[{ranges}]"
-
-
 @functools.cache
-def _ranges(name: str, inverted: bool) -> str:
-    """Give the characters of a Unicode category as the inside of a character class."""
+def _property(name: str, in_class: bool, inverted: bool = False) -> str:
+    """Give the characters of a Unicode category as a character class, or as the inside of one."""
     from unicodedata import category
+    name = re.sub("^(gc|General_Category)=", "", name)
     wanted = _CATEGORIES.get(name, name)
     if not re.fullmatch("L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?", wanted):
         raise ValueError(f"the Unicode property {name} is not supported")
     flags = [False, *(category(chr(code)).startswith(wanted) is not inverted for code in range(0x110000)), False]
     edges = [code for code in range(0x110001) if flags[code] is not flags[code + 1]]
-    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+    ranges = "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in zip(edges[::2], edges[1::2]))
+    return ranges if in_class else f"[{ranges}]"
 
 
 def _code_point(digits: str, in_class: bool) -> str:
@@ -4124,15 +4117,19 @@ _OLD: dict[str, _Row] = {
         _pairs(subs, node) if isinstance(subs, list) else _items(subs, node, before=""))),
     "additionalItems": (_SCHEMA, lambda sub, node: (
         _items(sub, node, before="items") if isinstance(node.arguments.get("items"), list) else None))}
-_Dialect = tuple[dict[str, _Row], bool]         # the keywords; whether what stands beside a $ref is ignored
-_DIALECTS: dict[str, _Dialect] = {
-    DRAFT_2020_12: (_KEYWORDS, False),
-    DRAFT_2019_09: ({
+_DIALECTS: dict[str, dict[str, _Row]] = {
+    DRAFT_2020_12: _KEYWORDS,
+    DRAFT_2019_09: {
         **_OLD, "$recursiveRef": (_TEXT, _reference), "$recursiveAnchor": ("a boolean", None),
-        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED}, False),
-    DRAFT_07: ({
-        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09},
-        "$id": (_TEXT, None), "dependencies": ("an object of schemas and arrays of strings", _dependent)}, True)}
+        "contains": (_SCHEMA, functools.partial(_contains, marks=False)), **_UNEVALUATED},
+    DRAFT_07: {
+        **{keyword: row for keyword, row in _OLD.items() if keyword not in _SINCE_2019_09}, "$id": (_TEXT, None),
+        "dependencies": ("an object of schemas and arrays of strings", _dependent)}}
+
+
+def _is_alone(schema: dict[str, Any], rows: dict[str, _Row]) -> bool:
+    """Tell whether a `$ref` is all that counts in a schema, as it is in draft-07."""
+    return "$ref" in schema and "dependencies" in rows
 
 
 def _tuple_of_now(part: Any) -> Any:
@@ -4157,8 +4154,8 @@ _CHAPTERS_DO["$schema"] = _in_words_of_now
 class _Resource:
     """Hold a schema that has a URI of its own, and the names by which references find schemas in it."""
 
-    def __init__(self, uri: str, root: Any, dialect: _Dialect) -> None:
-        self.uri, self.root, self.dialect = uri, root, dialect
+    def __init__(self, uri: str, root: Any, rows: dict[str, _Row]) -> None:
+        self.uri, self.root, self.rows = uri, root, rows        # rows: the keywords of its dialect
         self.anchors: dict[str, Any] = {}
         self.dynamic: dict[str, Any] = {}
 
@@ -4178,9 +4175,8 @@ class _FullCompiler(_Compiler):
         return self.index(document, ""), frozenset()
 
     def rows(self, node: _Node) -> dict[str, _Row]:
-        rows: dict[str, _Row]
-        rows, ref_alone = node.home[0].dialect
-        return {"$ref": rows["$ref"]} if ref_alone and "$ref" in node.words else rows
+        rows: dict[str, _Row] = node.home[0].rows
+        return {"$ref": rows["$ref"]} if _is_alone(node.words, rows) else rows
 
     def target(self, reference: str, node: _Node) -> _Node:
         """Follow a reference; a dynamic one to a dynamic name leads to the outermost schema of that name."""
@@ -4201,7 +4197,7 @@ class _FullCompiler(_Compiler):
                 raise SchemaError(f"$dynamicAnchor: the schema comes to more than {MAX_SCOPED_SCHEMAS} subschemas")
         return super().node(schema, (resource, scope), where, later)
 
-    def dialect_of(self, uri: str) -> _Dialect:
+    def dialect_of(self, uri: str) -> dict[str, _Row]:
         """Find a dialect by the URI of its metaschema; one that is given has the vocabularies that it lists."""
         uri = uri.rstrip("#")
         metaschema = self.given.get(uri)
@@ -4209,21 +4205,15 @@ class _FullCompiler(_Compiler):
             return _DIALECTS[uri]
         if not isinstance(metaschema, dict) or metaschema.get("$schema", uri) == uri:
             raise SchemaError(f"$schema: {_shown(uri)} is not a known dialect (there are: {_listed(_DIALECTS)})")
-        (rows, ref_alone), vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
+        rows, vocabulary = self.dialect_of(str(metaschema["$schema"])), metaschema.get("$vocabulary")
         if not isinstance(vocabulary, dict):
-            return rows, ref_alone
-        listed = {name.rpartition("/")[2]: needed for name, needed in vocabulary.items()}
-        wanted = {name.partition("-a")[0]: needed for name, needed in listed.items()}   # format-assertion, -annotation
+            return rows
+        wanted = {name.rpartition("/")[2].partition("-annotation")[0]: needed for name, needed in vocabulary.items()}
         unknown = [name for name, needed in wanted.items() if needed and name not in _VOCABULARIES]
         if unknown:
             raise SchemaError(f"$schema: {_shown(uri)} needs unknown vocabularies ({_listed(unknown)})")
         left_out = {word for name in _VOCABULARIES.keys() - wanted for word in _VOCABULARIES[name]}
-        kept = {word: row for word, row in rows.items() if word not in left_out}
-        if "format-assertion" in listed:
-            if not _FORMATS:
-                raise SchemaError(str(_needs_chapter("formats")))
-            kept["format"] = _TEXT, functools.partial(_format, asserted=True)
-        return kept, ref_alone
+        return {word: row for word, row in rows.items() if word not in left_out}
 
     def index(self, document: Any, uri: str) -> _Resource:
         """Find the resources and the names in a document, and give the resource that it is."""
@@ -4233,7 +4223,7 @@ class _FullCompiler(_Compiler):
             schema, home = stack.pop()
             if isinstance(schema, dict) and id(schema) not in known:
                 known.add(id(schema))
-                if not _NAMING.isdisjoint(schema) and not (home.dialect[1] and "$ref" in schema):
+                if not _NAMING.isdisjoint(schema) and not _is_alone(schema, home.rows):
                     home = self.named(schema, home)
                 self.homes[id(schema)] = home
                 stack.extend([(sub, home) for sub in _subschemas(schema)])
@@ -4244,7 +4234,7 @@ class _FullCompiler(_Compiler):
         """Note the names of a schema, and give the resource that it is in."""
         names = {keyword: schema[keyword] for keyword in _NAMING if isinstance(schema.get(keyword), str)}
         if not names.get("$id", "#").startswith("#"):
-            home = self.resource(schema, _joined(home.uri, names["$id"]), home.dialect)
+            home = self.resource(schema, _joined(home.uri, names["$id"]), home.rows)
         elif "$id" in names:
             home.anchors[names["$id"][1:]] = schema
         for keyword, table in (("$anchor", home.anchors), ("$dynamicAnchor", home.dynamic)):
@@ -4254,11 +4244,11 @@ class _FullCompiler(_Compiler):
             home.dynamic[""] = schema
         return home
 
-    def resource(self, root: Any, uri: str, dialect: _Dialect) -> _Resource:
-        uri = uri.rstrip("#")
+    def resource(self, root: Any, uri: str, rows: dict[str, _Row]) -> _Resource:
         if isinstance(root, dict) and isinstance(root.get("$schema"), str):
-            dialect = self.dialect_of(root["$schema"])
-        self.resources[uri] = _Resource(uri, root, dialect)
+            rows = self.dialect_of(root["$schema"])
+        uri = uri.rstrip("#")
+        self.resources[uri] = _Resource(uri, root, rows)
         return self.resources[uri]
 
     def find(self, reference: str, home: _Resource) -> tuple[Any, _Resource]:
