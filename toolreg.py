@@ -2274,7 +2274,7 @@ def build_tool_choice(choice: str | Iterable[str], *, api_format: str = "openai-
     """Spell "auto", "none", "required" (or "any"), a tool's name or a list of names; for gemini as `toolConfig`."""
     api = _APIS[api_format]
     if choice in ("auto", "none", "required", "any"):
-        return api.word("required" if choice == "any" else choice)
+        return api.word("required" if choice == "any" else str(choice))
     names = [choice] if isinstance(choice, str) else list(choice) if isinstance(choice, Iterable) else []
     if not names or not all(isinstance(name, str) and _legal(name) == name for name in names):
         raise ValueError(_NO_CHOICE.format(_shown(choice)))
@@ -5585,7 +5585,7 @@ def _set_in(value: Any, steps: list[tuple[str, str, str]], piece: dict[str, Any]
         new = next((piece[key] for key in ("stringValue", "numberValue", "boolValue") if key in piece), None)
         return value + new if isinstance(value, str) and isinstance(new, str) else new
     (name, quoted, number), *rest = steps
-    known = dict(enumerate(value or ())) if number else {**(value or {})}
+    known: dict[Any, Any] = dict(enumerate(value or ())) if number else {**(value or {})}
     step = int(number) if number else name or quoted
     known[step] = _set_in(known.get(step), rest, piece)
     return list(known.values()) if number else known
