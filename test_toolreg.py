@@ -710,13 +710,11 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"type": "number"}, [1, 1.5, 1e300], [True, "1", float("inf"), float("nan")]),
     ({"type": "boolean"}, [True, False], [0, 1, "true", None]),
     ({"type": "null"}, [None], [0, "", False]),
-    ({"type": ["string", "null"]}, ["", None], [0, False, []]),
     ({"type": "object"}, [{}, {"a": 1}], [[], "{}"]),
     ({"type": "array"}, [[], [1]], [{}, (), "[]"]),
     ({"type": "string"}, ["", "x"], [1, None]),
     ({"enum": [1, "a", None, [1, {"b": 2}]]}, [1, 1.0, "a", None, [1.0, {"b": 2}]],
      [True, "b", 0, [1], [True, {"b": 2}]]),
-    ({"enum": [True]}, [True], [1, 1.0, "true"]),
     ({"enum": []}, [], [1, None]),
     ({"enum": [["boolean", 1]]}, [["boolean", 1]], [["boolean", True], [True]]),
     ({"const": {"a": [False]}}, [{"a": [False]}], [{"a": [0]}, {"a": []}, {}]),
@@ -728,32 +726,27 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"multipleOf": 0.1}, [0.3, 1, 0, 1.1, "x"], [0.35, 0.01]),
     ({"multipleOf": 0.0001}, [0.0075], [0.00751]),
     ({"multipleOf": 3}, [9, 9.0, -3, 3 * 10**5000], [1, 1e308, 10, 0.5]),
-    ({"multipleOf": 1e-8}, [12391239123], []),
     ({"multipleOf": 0.5}, [1e308, 10**5000], [0.25]),
     ({"minLength": 2}, ["ab", "\U0001f600x", 1], ["a", "\U0001f600", ""]),
     ({"maxLength": 1.0}, ["", "a"], ["ab"]),
     ({"pattern": "^a.c$"}, ["abc", 5], ["abc\n", "a\nc", "xabc", "a\u2028c"]),
-    ({"pattern": "b"}, ["abc"], ["ac"]),
     ({"pattern": r"^\d\w\s$"}, ["1a\ufeff", "2_\u3000"], ["\u0661a ", "1\xe9 ", "1a\x1c"]),
     ({"pattern": r"^[\d\S]+$"}, ["a1"], ["a b", "\ufeff"]),
     ({"pattern": "[]"}, [], ["", "a"]),
     ({"pattern": r"^[a[&&|~]+\/$"}, ["[&|~a/"], ["/"]),
     ({"pattern": "^(?=a)(?!ab)(?<=)a"}, ["ac"], ["ab"]),
     ({"pattern": "^[^[]+$"}, ["ab"], ["a[", "ab\n["]),
-    ({"pattern": r"^[[\]a]$"}, ["[", "]", "a"], ["b", ""]),
     ({"pattern": r"^\B$"}, [""], ["a"]),
     ({"pattern": r"^(?:(a)|b)\1$"}, ["aa", "b"], ["a", "ba"]),
     ({"minItems": 1}, [[0], {}], [[]]),
     ({"maxItems": 1}, [[], [1]], [[1, 2]]),
     ({"uniqueItems": True}, [[1, True, "1", None], [[1], [True]], [{"a": 1}, {"a": 2}]],
      [[1, 1.0], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
-    ({"uniqueItems": False}, [[1, 1]], []),
     ({"minProperties": 1}, [{"a": 1}, []], [{}]),
     ({"maxProperties": 0}, [{}], [{"a": 1}]),
     ({"required": ["a", "__proto__"]}, [{"a": None, "__proto__": 1}, [], "a"], [{}, {"a": 1}]),
     ({"properties": {"a": {"type": "integer"}, "$ref": {"type": "string"}}}, [{}, {"a": 1, "x": 2}, {"$ref": "#"}],
      [{"a": "1"}, {"$ref": 1}]),
-    ({"properties": {"a": False}}, [{}], [{"a": 1}]),
     ({"properties": {"a": {"minimum": 1, "maximum": 2}}, "required": ["a", "b"]}, [{"a": 1, "b": 0}],
      [{"a": 1}, {"b": 0}, {"a": 3, "b": 0}]),
     ({"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}}, [{"a": 1, "ab": 3}],
@@ -764,7 +757,6 @@ KEYWORDS = [        # schema, values that fit, values that do not
     ({"propertyNames": {"maxLength": 1}}, [{"a": 1}, []], [{"ab": 1}]),
     ({"prefixItems": [{"type": "string"}, {"type": "integer"}]}, [[], ["a"], ["a", 1, None]], [[1], ["a", "b"]]),
     ({"items": {"type": "integer"}}, [[], [1, 2.0], "x"], [[1, "2"], [None]]),
-    ({"prefixItems": [True], "items": False}, [[], [1]], [[1, 2]]),
     ({"allOf": [{"minimum": 1}, {"maximum": 2}, {"type": "integer"}]}, [1, 2], [0, 3, 1.5, "a"]),
     ({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "x"}, {"type": "null"}]},
      ["ab", "x", None], ["a", 1]),
@@ -804,14 +796,11 @@ ERROR_LINES = [
     (WEATHER, {"days": "three", "unit": "k", "town": 1},
      ['city: is missing', 'days: "three" is not an integer', 'unit: "k" is not one of "c", "f"',
          'town: is not allowed here (there are: city, days, unit)']),
-    ({"additionalProperties": False}, {"a": 1}, ["a: is not allowed here"]),
     ({"properties": {"a": False}}, {"a": 1}, ["a: is not allowed here"]),
     (False, 1, ["(root): is not allowed here"]),
     ({"const": {"a": 1}}, 2, ['(root): 2 is not {"a": 1}']),
     ({"type": ["string", "null"]}, 1, ["(root): 1 is not a string or null"]),
     ({"minimum": 1, "multipleOf": 2}, -1, ["(root): -1 is less than 1", "(root): -1 is not a multiple of 2"]),
-    ({"exclusiveMaximum": 1}, 1, ["(root): 1 is not less than 1"]),
-    ({"maxLength": 1}, "ab", ['(root): "ab" has more characters than 1']),
     ({"pattern": "^a"}, "b", ['(root): "b" does not match the pattern "^a"']),
     ({"uniqueItems": True}, [1, 1], ["(root): [1, 1] has equal items"]),
     ({"items": {"properties": {"p q": {"minItems": 2}}}}, [{}, {"p q": [1]}],
@@ -821,8 +810,6 @@ ERROR_LINES = [
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", ['(root): "x" is not an integer or null']),
     ({"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}]},
      {"a": 1, "b": 2}, ["a: 1 is not null", "b: 2 is not null"]),
-    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "a is not b",
-     ['(root): "a is not b" is not an integer or null']),
     (TAGGED, {"kind": "b", "size": "L"}, ['size: "L" is not an integer']),
     ({"oneOf": [True, {"minimum": 1}, False]}, 1, [ "(root): 1 fits 2 alternatives, not exactly one"]),
     ({"type": "string"}, 10**5000, ["(root): a value of the type int is not a string"]),
@@ -848,20 +835,16 @@ def test_an_error_says_the_place_in_the_value_and_in_the_schema():
 
 REFUSED = [
     ({"required": True}, "required: is not an array of different strings (was true)"),
-    ({"properties": []}, "properties: is not an object of schemas (was [])"),
     ({"type": "strin"}, 'type: is not a type or an array of types (was "strin")'),
     ("x", '(root): is not a schema (was "x")'),
     ({"properties": {"a": {"minLength": -1}, "b": {"items": 5}}},
      "properties.a.minLength: is not a non-negative integer (was -1); properties.b.items: is not a schema (was 5)"),
     ({"$ref": "#/$defs/x"}, '["$ref"]: "#/$defs/x" leads nowhere'),
-    ({"$ref": "http://x/y"}, '["$ref"]: "http://x/y" leads nowhere'),
     ({"items": {"$ref": "#a"}}, 'items["$ref"]: "#a" leads nowhere'),
     ({"pattern": "("}, 'pattern: "(" is not a supported pattern: missing ), unterminated subpattern at position 4'),
     ({"pattern": r"a\Z"}, r'pattern: "a\\Z" is not a supported pattern: \Z is no escape of ECMA-262'),
     ({"pattern": "\\"}, r'pattern: "\\" is not a supported pattern: bad escape (end of pattern)'),
     ({"properties": {("a",): {"type": "x"}}}, """properties["('a',)"].type: is not a type"""),
-    ({"$defs": {"a": {"enum": 1}}}, '["$defs"].a.enum: is not an array (was 1)'),
-    ({"multipleOf": 0}, "multipleOf: is not a number greater than 0 (was 0)"),
     ({"items": [True], "$ref": "#/items/" + "9" * 5000}, "leads nowhere"),
     ({"$ref": "#"}, "$ref: the schema refers to itself without end, or too often in a row"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "is not a known dialect"),
@@ -987,40 +970,34 @@ class ShadeInName(str, enum.Enum):
 
 
 def test_subclasses_count_as_their_json_type_and_anything_else_fits_no_type():
-    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3},
-        "b": {"type": "integer", "minimum": 1}}, "required": ["a"]}
-    validator = Validator(schema)
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "integer"}},
+              "required": ["a"]}
+    validator, missing = Validator(schema), collections.defaultdict(str)
     assert validator.is_valid(collections.OrderedDict(a=TextInName("x"), b=enum.IntEnum("N", "A B").A))
-    assert validator.is_valid({"a": ShadeInName.RED})
-    missing = collections.defaultdict(str)
     assert not validator.is_valid(missing) and not missing and not validator.is_valid({"a": TextInName("long one")})
-    assert is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}})
+    assert validator.is_valid({"a": ShadeInName.RED}) and is_valid([ShadeInName.RED], {"items": {"enum": ["red"]}})
     assert not is_valid([ShadeInName.RED], {"items": {"enum": ["blue"]}})
     for value in ((), {1}, b"x", object(), decimal.Decimal(1)):
         assert is_valid(value, True) and not any(is_valid(value, {"type": kind}) for kind in toolreg._TYPES)
     odd = {1: 1, None: "x", 2.5: [], ("a",): {}}
     for schema in ({"patternProperties": {"": False}}, {"propertyNames": {"type": "string"}},
-        {"additionalProperties": {"type": "null"}}):
-        assert [str(error) for error in iter_errors(odd, schema)] == [] or not is_valid(odd, schema)
+                   {"additionalProperties": {"type": "null"}}):
+        assert is_valid(odd, schema) is not any(iter_errors(odd, schema))
 
 
 COERCED = [
     ({"properties": {"a": {"type": "null"}, "b": {"type": ["integer", "null"]}}}, {"a": "null", "b": "null"},
      {"a": None, "b": None}),
-    ({"type": "integer"}, "5", 5),
     ({"type": "integer"}, "5.0", 5.0),
     ({"type": "number"}, " -1.5e3 ", -1500.0),
     ({"type": "boolean"}, "True", True),
-    ({"type": "boolean"}, "FALSE", False),
     ({"type": "null"}, "null", None),
-    ({"type": "array"}, "[1]", [1]),
     ({"type": "object"}, '{"a": 1}', {"a": 1}),
     ({"type": ["integer", "null"]}, "7", 7),
     ({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "integer"}}]}, '["1", 2]', [1, 2]),
     ({"anyOf": [{"items": {"type": "integer"}, "type": "array"}, {"items": {"type": "boolean"}, "type": "array"}]},
      ["true"], [True]),
     ({"enum": [1, 2]}, "2", 2),
-    ({"const": None}, "null", None),
     ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, ["1", 2], [1, 2]),
     ({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "boolean"}}}]},
      {"a": "1", "b": "true"}, {"a": 1, "b": True}),
@@ -1065,18 +1042,15 @@ def test_coercion_guesses_nothing(schema, values):
 
 def test_walkers_know_a_schema_from_a_property_of_that_name():
     schema = {"properties": {"properties": {"type": "string"}, "$ref": {"items": [{"enum": [{"type": "x"}]}]}},
-        "default": {"not": {}},
-              "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False, "$defs": {"d": {}}}
-    assert list(toolreg._subschemas(schema)) == [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True,
-        {"const": {"items": {}}}, False, {}]
+              "default": {"not": {}}, "anyOf": [True, {"const": {"items": {}}}], "additionalProperties": False}
+    direct = [{"type": "string"}, {"items": [{"enum": [{"type": "x"}]}]}, True, {"const": {"items": {}}}, False]
+    assert list(toolreg._subschemas(schema)) == direct
     seen = []
     fresh = toolreg._map_schema(schema, lambda sub: seen.append(sub) or sub)
     assert fresh == schema and fresh is not schema and fresh["default"]["not"] is not schema["default"]["not"]
-    assert seen == [{"type": "string"}, {"enum": [{"type": "x"}]}, {"items": [{"enum": [{"type": "x"}]}]}, True,
-        {"const": {"items": {}}}, False, {}, fresh]
+    assert seen == [direct[0], {"enum": [{"type": "x"}]}, *direct[1:], fresh]
     marked = toolreg._map_schema(schema, lambda sub: {**sub, "x": 1} if isinstance(sub, dict) else sub)
-    assert marked["properties"]["properties"] == {"type": "string", "x": 1}
-    assert "x" not in marked["default"]["not"] and "x" not in marked["properties"]
+    assert marked["properties"]["properties"] == {"type": "string", "x": 1} and "x" not in marked["properties"]
 
 
 def test_a_pointer_leads_to_a_place_or_raises_a_lookup_error():
@@ -1103,11 +1077,10 @@ def fitting_schemas():
     names, pattern = st.lists(name, unique=True, max_size=2), st.sampled_from(["^a", "b$", "5"])
     simple = {
         **dict.fromkeys(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains",
-            "minProperties",
-                         "maxProperties"], st.integers(0, 2)),
+                         "minProperties", "maxProperties"], st.integers(0, 2)),
         **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum"], st.integers(-2, 4)),
         "type": kinds | st.lists(kinds, min_size=1, max_size=2, unique=True),
-            "enum": st.lists(fitting_values(), max_size=3),
+        "enum": st.lists(fitting_values(), max_size=3),
         "const": fitting_values(), "multipleOf": st.sampled_from([1, 2, 0.5]), "uniqueItems": st.booleans(),
         "pattern": pattern, "required": names, "dependentRequired": st.dictionaries(name, names, max_size=1),
         "$ref": st.sampled_from(["#", "#/$defs/d", "#/$defs/e"])}
